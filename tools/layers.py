@@ -42,6 +42,7 @@ ROOMS = {
     KERNELS + "loss": "",
     KERNELS + "random": "",
     KERNELS + "python": "",
+    "backend": "",
     "analysis": "effect embed/context",
     "match": "match embed/match",
     "pass": "pass pass_flag.def embed/pass",

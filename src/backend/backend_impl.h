@@ -1,0 +1,130 @@
+/* backend_impl.h - fast kernels behind one interface.
+ *
+ *     cfxi_problem   what is to be computed: sizes, strides, which operand is constant, and what
+ *                    happens to each element of the result before it is stored (posts)
+ *     cfxi_backend   answers whether it can, at what cost and with how much memory (query), takes
+ *                    the constants and packs them (prepare), and then runs any number of times
+ *     cfxi_kernel    a problem that is prepared: immutable, used by any number of threads
+ *
+ * There is no second way to call a fast kernel: built-in ones and oneDNN's are back ends alike.
+ */
+#ifndef CFXI_BACKEND_IMPL_H
+#define CFXI_BACKEND_IMPL_H
+
+#include "runtime/kernels/conv/conv_impl.h"
+#include "runtime/kernels/elementwise/blocks.h"
+
+enum { CFXI_MOST_POSTS = 6 };
+
+typedef enum cfxi_post_kind {
+    CFXI_POST_ADD,    /* + an operand of the result's shape */
+    CFXI_POST_MUL,    /* * an operand of the result's shape */
+    CFXI_POST_CLAMP,  /* between two numbers; NaN stays */
+    CFXI_POST_FN      /* an element-wise function of one argument */
+} cfxi_post_kind;
+
+/* What happens to each element of the result, in order. */
+typedef struct cfxi_post {
+    cfxi_post_kind kind;
+    size_t operand;     /* ADD, MUL: which of cfxi_run.operands */
+    int64_t rows[3];    /* ADD, MUL: its strides in elements: of a product, row; of a convolution,
+                           image, line and pixel. Columns or channels lie side by side */
+    float low, high;    /* CLAMP */
+    cfxi_fn fn;         /* FN */
+    cfxi_scalars s;
+} cfxi_post;
+
+typedef enum cfxi_problem_kind { CFXI_PRODUCT, CFXI_CONVOLUTION } cfxi_problem_kind;
+
+/* float32. Strides are in elements.
+ *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
+ *                out
+ *   CONVOLUTION  of images whose channels lie side by side (channels last), in x and in out, with
+ *                weights of any strides: `conv`, without the addresses */
+typedef struct cfxi_problem {
+    cfxi_problem_kind kind;
+    cfx_isa isa;
+    unsigned threads;
+    int64_t m, n, k;
+    int64_t x_row, out_row;
+    int64_t w_k, w_n;
+    cfxi_conv conv;
+    bool has_bias;
+    size_t num_posts;
+    cfxi_post posts[CFXI_MOST_POSTS];
+} cfxi_problem;
+
+/* The constants of a problem; `scale` (one for each column or output channel, or NULL) multiplies
+ * the weights: a norm that follows. */
+typedef struct cfxi_constants {
+    const float *w;
+    const float *bias;  /* or NULL */
+    const float *scale;
+} cfxi_constants;
+
+/* Operands of one run. */
+typedef struct cfxi_run {
+    cfx_runtime *rt;
+    const float *x;
+    float *out;
+    const float *operands[CFXI_MOST_POSTS];  /* of posts */
+} cfxi_run;
+
+typedef struct cfxi_kernel cfxi_kernel;
+
+typedef struct cfxi_backend {
+    const char *name;
+    /* Whether it solves the problem; *cost becomes an estimate of the time in nanoseconds. */
+    bool (*query)(const cfxi_problem *p, double *cost);
+    /* Packs the constants, which are not needed afterwards. NULL with *err set. */
+    cfxi_kernel *(*prepare)(const cfxi_problem *p, const cfxi_constants *c,
+                            const cfx_allocator *allocator, cfx_error *err);
+    cfx_status (*run)(const cfxi_kernel *k, const cfxi_run *r, cfx_error *err);
+    void (*release)(cfxi_kernel *k);
+    /* "conv 3x3, tiles of 7x64" */
+    void (*print)(const cfxi_kernel *k, cfxi_out *out);
+} cfxi_backend;
+
+/* What each prepared kernel begins with. */
+struct cfxi_kernel {
+    const cfxi_backend *backend;
+    const cfx_allocator *allocator;
+    cfxi_problem problem;
+    size_t bytes;  /* of packed constants */
+};
+
+extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise;
+
+/* ---- what built-in kernels share (packing.c) ----------------------------------------------- */
+
+/* Weights in panels (tiles.h): `n` columns, `count` blocks of `k` lines. at(ctx, q, p) is where the
+ * line p of block q begins in w, its columns `step` apart; `scale` may be NULL. `to` has
+ * cfxi_backend_panels(n) * count * k * CFXI_PANEL floats. */
+typedef int64_t cfxi_line_at(const void *ctx, int64_t q, int64_t p);
+void cfxi_backend_pack(float *to, int64_t n, int64_t count, int64_t k, const float *w, int64_t step,
+                       const float *scale, cfxi_line_at *at, const void *ctx);
+static inline int64_t cfxi_backend_panels(int64_t n) { return (n + 15) / 16; }
+/* The bias, padded with zeros to whole panels. */
+void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias);
+
+/* Posts that tiles do themselves: at most one ADD, then at most one CLAMP. */
+typedef struct cfxi_fused_posts {
+    bool adds;    /* post 0 is an ADD */
+    float low, high;
+    size_t rest;  /* the number of the first of the others */
+} cfxi_fused_posts;
+cfxi_fused_posts cfxi_backend_fuse_posts(const cfxi_problem *p);
+/* Applies the posts from number `first` on to n elements side by side, of which element 0 is at
+ * offset[i] in the operand of post i. */
+void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
+                              int64_t n, const int64_t offset[CFXI_MOST_POSTS]);
+
+/* How a matrix of `rows` rows and `panels` panels is cut into tiles at the least cost. */
+typedef struct cfxi_tiling {
+    int rows;
+    int panels;
+    double cycles;  /* for one k */
+} cfxi_tiling;
+cfxi_tiling cfxi_backend_tiling(cfx_isa isa, int64_t rows, int64_t panels);
+
+#endif

@@ -1,0 +1,179 @@
+/* kernel_depthwise.c - convolutions of each channel on its own (groups = channels), channels last.
+ *
+ * Nothing is copied: at the edges of the image the window of a pixel has fewer lines and places.
+ */
+#include "backend_impl.h"
+#include "depthwise.h"
+
+typedef struct depthwise_kernel {
+    cfxi_kernel head;
+    cfxi_fused_posts posts;
+    cfxi_depthwise_fn *line;
+    const float *bias;
+    float *packed;  /* [line of the window][place][channel] */
+} depthwise_kernel;
+
+static bool query(const cfxi_problem *p, double *cost)
+{
+    const cfxi_conv *c = &p->conv;
+    if (p->kind != CFXI_CONVOLUTION || c->transposed || c->in[0] != 1 || c->kernel[0] != 1 ||
+        c->in_channels != 1 || c->out_channels != 1 || c->groups < 4 || c->xs[1] != 1 ||
+        c->ys[1] != 1)
+        return false;
+    const double work = (double)(c->batch * c->groups * c->out[1] * c->out[2]) *
+                        (double)(c->kernel[1] * c->kernel[2]);
+    *cost = work / 16 / 3.0 / (p->threads > 0 ? p->threads : 1);
+    return true;
+}
+
+static void pack(depthwise_kernel *k, const cfxi_constants *from)
+{
+    const cfxi_conv *c = &k->head.problem.conv;
+    float *to = k->packed;
+    for (int64_t r = 0; r < c->kernel[1]; r++)
+        for (int64_t s = 0; s < c->kernel[2]; s++)
+            for (int64_t g = 0; g < c->groups; g++)
+                *to++ = from->w[g * c->wg + r * c->ws[3] + s * c->ws[4]] *
+                        (from->scale ? from->scale[g] : 1);
+    for (int64_t g = 0; g < c->groups; g++)
+        to[g] = from->bias ? from->bias[g] : 0;
+    k->bias = from->bias ? to : NULL;
+}
+
+static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
+                            const cfx_allocator *allocator, cfx_error *err)
+{
+    const cfxi_conv *c = &p->conv;
+    size_t places, room;
+    if (!cfxi_base_mul_size((size_t)c->kernel[1], (size_t)c->kernel[2], 1, &places) ||
+        !cfxi_base_mul_size((size_t)c->groups, places * sizeof(float),
+                            sizeof(depthwise_kernel) + CFXI_ALIGN, &room))
+        return cfxi_base_nomem(err), NULL;
+    depthwise_kernel *k = cfxi_base_alloc(allocator, room);
+    if (!k)
+        return cfxi_base_nomem(err), NULL;
+    *k = (depthwise_kernel){.head = {&cfxi_backend_depthwise, allocator, *p, room}};
+    k->posts = cfxi_backend_fuse_posts(p);
+    k->line = cfxi_backend_depthwise_plain;
+#if defined(__x86_64__)
+    if (p->isa == CFX_ISA_AVX512)
+        k->line = cfxi_backend_depthwise_avx512;
+    else if (p->isa == CFX_ISA_AVX2)
+        k->line = cfxi_backend_depthwise_avx2;
+#endif
+    k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
+    pack(k, from);
+    return &k->head;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+/* The places of a window that lie inside of the image: [first, last). */
+typedef struct span {
+    int64_t first, last;
+} span;
+
+static span inside(const cfxi_conv *c, int dim, int64_t at)
+{
+    const int64_t from = at * c->stride[dim] - c->before[dim];
+    const int64_t gap = c->dilation[dim];
+    span s = {from < 0 ? (-from + gap - 1) / gap : 0, c->kernel[dim]};
+    if (from + (s.last - 1) * gap >= c->in[dim])
+        s.last = from >= c->in[dim] ? 0 : (c->in[dim] - 1 - from) / gap + 1;
+    if (s.first > s.last)
+        s.first = s.last;
+    return s;
+}
+
+/* `pixels` pixels from x on, whose windows have the same places inside of the image. */
+static void run_pixels(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y,
+                       span lines, int64_t x, int64_t pixels, span places)
+{
+    const cfxi_problem *p = &k->head.problem;
+    const cfxi_conv *c = &p->conv;
+    const cfxi_post *add = k->posts.adds ? &k->head.problem.posts[0] : NULL;
+    const int64_t top = y * c->stride[1] - c->before[1] + lines.first * c->dilation[1];
+    const int64_t left = x * c->stride[2] - c->before[2] + places.first * c->dilation[2];
+    const cfxi_depthwise_line t = {
+        .pixels = pixels,
+        .channels = c->groups,
+        .x = r->x + image * c->xs[0] + top * c->xs[3] + left * c->xs[4],
+        .x_pixel = c->stride[2] * c->xs[4],
+        .x_line = c->dilation[1] * c->xs[3],
+        .x_place = c->dilation[2] * c->xs[4],
+        .lines = lines.last - lines.first,
+        .places = places.last - places.first,
+        .w = k->packed + (lines.first * c->kernel[2] + places.first) * c->groups,
+        .w_line = c->kernel[2] * c->groups,
+        .w_place = c->groups,
+        .y = r->out + image * c->ys[0] + y * c->ys[3] + x * c->ys[4],
+        .y_pixel = c->ys[4],
+        .bias = k->bias,
+        .add = add ? r->operands[add->operand] + image * add->rows[0] + y * add->rows[1] +
+                         x * add->rows[2] : NULL,
+        .add_pixel = add ? add->rows[2] : 0,
+        .low = k->posts.low,
+        .high = k->posts.high,
+    };
+    k->line(&t);
+    for (int64_t i = 0; k->posts.rest < p->num_posts && i < pixels; i++) {
+        int64_t offset[CFXI_MOST_POSTS];
+        for (size_t s = k->posts.rest; s < p->num_posts; s++)
+            offset[s] = image * p->posts[s].rows[0] + y * p->posts[s].rows[1] +
+                        (x + i) * p->posts[s].rows[2];
+        cfxi_backend_apply_posts(p, r, k->posts.rest, t.y + i * t.y_pixel, c->groups, offset);
+    }
+}
+
+static void run_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y)
+{
+    const cfxi_conv *c = &k->head.problem.conv;
+    const span lines = inside(c, 1, y);
+    for (int64_t x = 0; x < c->out[2];) {
+        const span places = inside(c, 2, x);
+        int64_t n = 1;
+        while (x + n < c->out[2]) {
+            const span next = inside(c, 2, x + n);
+            if (next.first != places.first || next.last != places.last)
+                break;
+            n++;
+        }
+        run_pixels(k, r, image, y, lines, x, n, places);
+        x += n;
+    }
+}
+
+typedef struct running {
+    const depthwise_kernel *k;
+    const cfxi_run *r;
+} running;
+
+static void run_lines(void *ctx, int64_t begin, int64_t end)
+{
+    const running *w = ctx;
+    const int64_t lines = w->k->head.problem.conv.out[1];
+    for (int64_t i = begin; i < end; i++)
+        run_line(w->k, w->r, i / lines, i % lines);
+}
+
+static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *err)
+{
+    const cfxi_conv *c = &kernel->problem.conv;
+    running w = {(const depthwise_kernel *)kernel, r};
+    const int64_t line = c->out[2] * c->groups * c->kernel[1] * c->kernel[2];
+    const int64_t grain = (1 << 16) / (line > 0 ? line : 1) + 1;  /* worth waking a thread */
+    (void)err;
+    cfxi_rt_parallel(r->rt, c->batch * c->out[1], grain, run_lines, &w);
+    return CFX_OK;
+}
+
+static void release(cfxi_kernel *k) { cfxi_base_free(k->allocator, k, k->bytes); }
+
+static void print(const cfxi_kernel *kernel, cfxi_out *out)
+{
+    const cfxi_conv *c = &kernel->problem.conv;
+    cfxi_base_out_printf(out, "depthwise convolution %lldx%lld", (long long)c->kernel[1],
+                         (long long)c->kernel[2]);
+}
+
+const cfxi_backend cfxi_backend_depthwise = {"built-in", query, prepare, run, release, print};

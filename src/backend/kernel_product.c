@@ -1,0 +1,198 @@
+/* kernel_product.c - products with constant weights: linear layers, and 1x1 convolutions.
+ *
+ * Weights are packed in panels. Work is cut into chunks of panels, whose weights stay in the
+ * second-level cache, and blocks of rows; a thread takes neighbouring ones, so that each part of the
+ * weights is read by one of them.
+ */
+#include "backend_impl.h"
+#include "tiles.h"
+
+enum {
+    CHUNK_BYTES = 384 << 10,  /* of weights, that stay in the cache */
+    BLOCK_BYTES = 128 << 10,  /* of x */
+    LEAST_WORK = 1 << 16      /* multiplications for which another thread is worth waking */
+};
+
+typedef struct product_kernel {
+    cfxi_kernel head;
+    cfxi_fused_posts posts;
+    cfxi_tiling tiling;
+    const cfxi_tiles *tiles;
+    int64_t panels;
+    int64_t chunk;        /* panels of a chunk */
+    int64_t chunks;
+    int64_t block;        /* rows of a block */
+    int64_t blocks;
+    const float *bias;    /* or NULL */
+    float *packed;
+} product_kernel;
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+static bool query(const cfxi_problem *p, double *cost)
+{
+    if (p->kind != CFXI_PRODUCT || p->m <= 0 || p->n <= 0 || p->k <= 0)
+        return false;
+    const cfxi_tiling t = cfxi_backend_tiling(p->isa, p->m, cfxi_backend_panels(p->n));
+    *cost = t.cycles * (double)p->k / 3.0 / (p->threads > 0 ? p->threads : 1);
+    return true;
+}
+
+/* ---- preparing ----------------------------------------------------------------------------- */
+
+static int64_t line_at(const void *ctx, int64_t q, int64_t p)
+{
+    (void)q;
+    return p * ((const cfxi_problem *)ctx)->w_k;
+}
+
+/* Cuts the work so that weights of a chunk and rows of a block fit, and there is enough for all. */
+static void cut(product_kernel *k)
+{
+    const cfxi_problem *p = &k->head.problem;
+    const int64_t panel_bytes = p->k * CFXI_PANEL * (int64_t)sizeof(float);
+    const int64_t row_bytes = p->k * (int64_t)sizeof(float);
+    const int64_t wanted = p->threads > 1 ? 4 * (int64_t)p->threads : 1;  /* pieces */
+    const int64_t tile = k->tiling.panels;
+    k->chunk = larger(tile, CHUNK_BYTES / panel_bytes / tile * tile);
+    k->block = larger(k->tiling.rows, BLOCK_BYTES / row_bytes / k->tiling.rows * k->tiling.rows);
+    while (k->block > k->tiling.rows &&
+           (p->m + k->block - 1) / k->block * ((k->panels + k->chunk - 1) / k->chunk) < wanted)
+        k->block = larger(k->tiling.rows, k->block / 2 / k->tiling.rows * k->tiling.rows);
+    k->blocks = (p->m + k->block - 1) / k->block;
+    while (k->chunk > tile && k->blocks * ((k->panels + k->chunk - 1) / k->chunk) < wanted)
+        k->chunk = larger(tile, k->chunk / 2 / tile * tile);
+    k->chunks = (k->panels + k->chunk - 1) / k->chunk;
+}
+
+static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
+                            const cfx_allocator *allocator, cfx_error *err)
+{
+    const int64_t panels = cfxi_backend_panels(p->n);
+    size_t room;
+    if (!cfxi_base_mul_size((size_t)panels * CFXI_PANEL, ((size_t)p->k + 1) * sizeof(float),
+                            sizeof(product_kernel) + CFXI_ALIGN, &room))
+        return cfxi_base_nomem(err), NULL;
+    product_kernel *k = cfxi_base_alloc(allocator, room);
+    if (!k)
+        return cfxi_base_nomem(err), NULL;
+    *k = (product_kernel){.head = {&cfxi_backend_product, allocator, *p, room}, .panels = panels};
+    k->posts = cfxi_backend_fuse_posts(p);
+    k->tiles = cfxi_backend_tiles(p->isa);
+    k->tiling = cfxi_backend_tiling(p->isa, p->m, panels);
+    cut(k);
+    k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
+    cfxi_backend_pack(k->packed, p->n, 1, p->k, c->w, p->w_n, c->scale, line_at, &k->head.problem);
+    float *bias = k->packed + panels * CFXI_PANEL * p->k;
+    cfxi_backend_pack_bias(bias, p->n, c->bias);
+    k->bias = c->bias ? bias : NULL;
+    return &k->head;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+typedef struct running {
+    const product_kernel *k;
+    const cfxi_run *r;
+} running;
+
+/* The posts that tiles do not do, on rows that were just computed. */
+static void finish(const running *w, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    const cfxi_problem *p = &w->k->head.problem;
+    int64_t offset[CFXI_MOST_POSTS];
+    for (int64_t i = row; i < row + rows; i++) {
+        for (size_t s = w->k->posts.rest; s < p->num_posts; s++)
+            offset[s] = i * p->posts[s].rows[0] + column;
+        cfxi_backend_apply_posts(p, w->r, w->k->posts.rest, w->r->out + i * p->out_row + column,
+                                 columns, offset);
+    }
+}
+
+static void run_tile(const running *w, int64_t row, int64_t rows, int64_t panel, int64_t panels)
+{
+    static const int64_t at = 0;
+    const product_kernel *k = w->k;
+    const cfxi_problem *p = &k->head.problem;
+    const cfxi_post *add = k->posts.adds ? &k->head.problem.posts[0] : NULL;
+    const int64_t column = panel * CFXI_PANEL;
+    const cfxi_sum_tile t = {
+        .a = w->r->x + row * p->x_row,
+        .a_row = p->x_row,
+        .a_at = &at,
+        .b = k->packed + panel * CFXI_PANEL * p->k,
+        .b_panel = CFXI_PANEL * p->k,
+        .b_at = &at,
+        .count = 1,
+        .k = p->k,
+        .c = w->r->out + row * p->out_row + column,
+        .c_row = p->out_row,
+        .columns = smaller(panels * CFXI_PANEL, p->n - column),
+        .bias = k->bias ? k->bias + column : NULL,
+        .add = add ? w->r->operands[add->operand] + row * add->rows[0] + column : NULL,
+        .add_row = add ? add->rows[0] : 0,
+        .low = k->posts.low,
+        .high = k->posts.high,
+    };
+    k->tiles->fn[panels - 1][rows - 1](&t);
+}
+
+/* Panels of one tile; what is left over may be a number that there are no tiles of. */
+static int64_t panels_of_tile(const product_kernel *k, int64_t left)
+{
+    int64_t n = smaller(k->tiling.panels, left);
+    while (k->tiles->most_rows[n - 1] < k->tiling.rows)
+        n--;
+    return n;
+}
+
+static void run_piece(const running *w, int64_t chunk, int64_t block)
+{
+    const product_kernel *k = w->k;
+    const cfxi_problem *p = &k->head.problem;
+    const int64_t last_row = smaller(p->m, (block + 1) * k->block);
+    const int64_t last_panel = smaller(k->panels, (chunk + 1) * k->chunk);
+    for (int64_t panel = chunk * k->chunk, n; panel < last_panel; panel += n) {
+        n = panels_of_tile(k, last_panel - panel);
+        for (int64_t row = block * k->block; row < last_row; row += k->tiling.rows) {
+            const int64_t rows = smaller(k->tiling.rows, last_row - row);
+            run_tile(w, row, rows, panel, n);
+            if (k->posts.rest < p->num_posts)
+                finish(w, row, rows, panel * CFXI_PANEL,
+                       smaller(n * CFXI_PANEL, p->n - panel * CFXI_PANEL));
+        }
+    }
+}
+
+static void run_pieces(void *ctx, int64_t begin, int64_t end)
+{
+    const running *w = ctx;
+    for (int64_t i = begin; i < end; i++)
+        run_piece(w, i / w->k->blocks, i % w->k->blocks);
+}
+
+static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *err)
+{
+    const product_kernel *k = (const product_kernel *)kernel;
+    const cfxi_problem *p = &kernel->problem;
+    running w = {k, r};
+    const int64_t pieces = k->chunks * k->blocks;
+    const bool small = (double)p->m * (double)p->n * (double)p->k < LEAST_WORK;
+    (void)err;
+    cfxi_rt_parallel(r->rt, pieces, small ? pieces : 1, run_pieces, &w);
+    return CFX_OK;
+}
+
+static void release(cfxi_kernel *k) { cfxi_base_free(k->allocator, k, k->bytes); }
+
+static void print(const cfxi_kernel *kernel, cfxi_out *out)
+{
+    const product_kernel *k = (const product_kernel *)kernel;
+    cfxi_base_out_printf(out, "product, tiles of %d x %d", k->tiling.rows,
+                         k->tiling.panels * CFXI_PANEL);
+}
+
+const cfxi_backend cfxi_backend_product = {"built-in", query, prepare, run, release, print};

@@ -1,0 +1,50 @@
+/* tiles.h - the inner loop that products and convolutions share: sums of small products.
+ *
+ *     c[i][j] = clamp(sum over q < count, p < k of a[a_at[q] + i * a_row + p] * b[b_at[q] + p][j]
+ *                     + bias[j] + add[i][j], low, high)
+ *
+ * A product has one pair of blocks (count 1); a convolution has one for each row of its window, and
+ * `a` lies in place, because the channels of neighbouring pixels follow each other. `b` is packed in
+ * panels of CFXI_PANEL columns: panel n/CFXI_PANEL has k lines of CFXI_PANEL numbers for each pair,
+ * the last one padded with zeros. Sums stay in registers from the first product to the last.
+ */
+#ifndef CFXI_TILES_H
+#define CFXI_TILES_H
+
+#include "runtime/runtime_impl.h"
+
+enum { CFXI_PANEL = 16, CFXI_TILE_MOST_ROWS = 14, CFXI_TILE_MOST_PANELS = 8 };
+
+typedef struct cfxi_sum_tile {
+    const float *a;
+    int64_t a_row;          /* from one row to the next */
+    const int64_t *a_at;    /* where the q-th block begins */
+    const float *b;
+    int64_t b_panel;        /* from one panel to the next */
+    const int64_t *b_at;
+    int64_t count;
+    int64_t k;
+    float *c;
+    int64_t c_row;
+    int64_t columns;        /* at most panels * CFXI_PANEL; the others are not written */
+    const float *bias;      /* panels * CFXI_PANEL of them; or NULL */
+    const float *add;       /* of c's shape; may be c; or NULL */
+    int64_t add_row;
+    float low, high;        /* -INFINITY, INFINITY: all as it is. NaN stays */
+} cfxi_sum_tile;
+
+/* A tile of a fixed number of rows and panels. */
+typedef void cfxi_sum_tile_fn(const cfxi_sum_tile *t);
+
+/* The functions of an instruction set: fn[panels - 1][rows - 1], for all rows up to
+ * most_rows[panels - 1], which is 0 for numbers of panels that it has no tiles of. */
+typedef struct cfxi_tiles {
+    cfxi_sum_tile_fn *fn[CFXI_TILE_MOST_PANELS][CFXI_TILE_MOST_ROWS];
+    int most_rows[CFXI_TILE_MOST_PANELS];
+} cfxi_tiles;
+
+const cfxi_tiles *cfxi_backend_tiles(cfx_isa isa);  /* (tiles.c) */
+extern const cfxi_tiles cfxi_backend_tiles_plain, cfxi_backend_tiles_avx2,
+    cfxi_backend_tiles_avx512;
+
+#endif

@@ -1,0 +1,15 @@
+/* tiles_avx2.c - tiles of up to 12 vectors of 8: a panel is two of them. */
+#include "tiles.h"
+
+#if defined(__x86_64__)
+#pragma GCC target("avx2,fma")
+#pragma GCC optimize("O2", "fp-contract=fast")
+
+#define LANES 8
+#define TABLE cfxi_backend_tiles_avx2
+#define MOST_PANELS 4
+#define MOST_ROWS {6, 3, 2, 1}
+#define FORMS(X)                                                                                   \
+    X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(2, 1) X(2, 2) X(2, 3) X(3, 1) X(3, 2) X(4, 1)
+#include "tiles_vector.h"
+#endif

@@ -1,0 +1,227 @@
+/* backend_kernels.c - built-in kernels against plain loops in double: random problems with odd
+ * sizes, strides, padding, groups and posts, for each instruction set of the machine. */
+#include "backend/backend_impl.h"
+
+#include "test_alloc.h"
+
+#include <math.h>
+
+static uint64_t state = 7;
+
+static int64_t draw(int64_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)(state >> 33) % n;
+}
+
+/* Floats in memory of exactly their size, so that reading past the end is caught. */
+static float *numbers(int64_t n)
+{
+    float *x = malloc((size_t)(n > 0 ? n : 1) * sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(draw(2001) - 1000) / 500;
+    return x;
+}
+
+/* Some posts in random order, over operands of `elements` floats. */
+static void add_posts(cfxi_problem *p, float **operands, int64_t elements, const int64_t rows[3])
+{
+    p->num_posts = (size_t)draw(4);
+    for (size_t i = 0; i < p->num_posts; i++) {
+        cfxi_post *post = &p->posts[i];
+        *post = (cfxi_post){.kind = (cfxi_post_kind)draw(4), .operand = i, .low = 0, .high = 1.5f,
+                            .fn = CFXI_FN_silu};
+        memcpy(post->rows, rows, sizeof post->rows);
+        operands[i] = numbers(elements);
+    }
+}
+
+static double after_posts(const cfxi_problem *p, float *const *operands, double x, int64_t at)
+{
+    for (size_t i = 0; i < p->num_posts; i++) {
+        const cfxi_post *post = &p->posts[i];
+        switch (post->kind) {
+        case CFXI_POST_ADD: x += operands[i][at]; break;
+        case CFXI_POST_MUL: x *= operands[i][at]; break;
+        case CFXI_POST_CLAMP: x = x < post->low ? post->low : x > post->high ? post->high : x; break;
+        case CFXI_POST_FN: x = x / (1 + exp(-x)); break;
+        }
+    }
+    return x;
+}
+
+static void run_kernel(const cfxi_backend *b, cfx_runtime *rt, const cfxi_problem *p,
+                       const cfxi_constants *c, const float *x, float *out, float *const *operands)
+{
+    cfx_error err = {0};
+    double cost = -1;
+    CHECK(b->query(p, &cost) && cost >= 0);
+    cfxi_kernel *k = b->prepare(p, c, cfxi_base_allocator(NULL), &err);
+    CHECK(k != NULL);
+    cfxi_run r = {.rt = rt, .x = x, .out = out};
+    for (size_t i = 0; i < p->num_posts; i++)
+        r.operands[i] = operands[i];
+    CHECK(k && b->run(k, &r, &err) == CFX_OK);
+    if (k)
+        b->release(k);
+}
+
+static bool close_to(double want, float got, int64_t terms)
+{
+    return fabs(want - got) <= 2e-6 * (20 + (double)terms * 2);
+}
+
+static void check_product(cfx_runtime *rt, int64_t m, int64_t n, int64_t k)
+{
+    const int64_t gap = draw(3);
+    const bool turned = draw(2);
+    cfxi_problem p = {.kind = CFXI_PRODUCT, .isa = rt->isa, .threads = cfx_runtime_threads(rt),
+                      .m = m, .n = n, .k = k, .x_row = k + gap, .out_row = n + gap,
+                      .w_k = turned ? 1 : n, .w_n = turned ? k : 1, .has_bias = draw(2)};
+    const int64_t rows[3] = {p.out_row, 0, 0};
+    float *x = numbers(m * p.x_row - gap);
+    float *w = numbers(k * n);
+    float *bias = p.has_bias ? numbers(n) : NULL;
+    float *scale = draw(2) ? numbers(n) : NULL;
+    float *out = numbers(m * p.out_row - gap);
+    float *operands[CFXI_MOST_POSTS] = {0};
+    add_posts(&p, operands, m * p.out_row - gap, rows);
+    const cfxi_constants c = {w, bias, scale};
+    run_kernel(&cfxi_backend_product, rt, &p, &c, x, out, operands);
+    bool same = true;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t q = 0; q < k; q++)
+                sum += (double)x[i * p.x_row + q] * w[q * p.w_k + j * p.w_n];
+            sum = sum * (scale ? scale[j] : 1) + (bias ? bias[j] : 0);
+            const int64_t at = i * p.out_row + j;
+            same = same && close_to(after_posts(&p, operands, sum, at), out[at], k);
+        }
+    CHECK(same);
+    for (size_t i = 0; i < p.num_posts; i++)
+        free(operands[i]);
+    free(x), free(w), free(bias), free(scale), free(out);
+}
+
+static double conv_at(const cfxi_conv *c, const float *x, const float *w, int64_t b, int64_t g,
+                      int64_t o, int64_t y, int64_t z)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < c->in_channels; i++)
+        for (int64_t r = 0; r < c->kernel[1]; r++)
+            for (int64_t s = 0; s < c->kernel[2]; s++) {
+                const int64_t line = y * c->stride[1] - c->before[1] + r * c->dilation[1];
+                const int64_t pixel = z * c->stride[2] - c->before[2] + s * c->dilation[2];
+                if (line < 0 || line >= c->in[1] || pixel < 0 || pixel >= c->in[2])
+                    continue;
+                sum += (double)x[b * c->xs[0] + line * c->xs[3] + pixel * c->xs[4] +
+                                 g * c->in_channels + i] *
+                       w[g * c->wg + o * c->ws[0] + i * c->ws[1] + r * c->ws[3] + s * c->ws[4]];
+            }
+    return sum;
+}
+
+/* A random convolution; channels last, with gaps between pixels of the result now and then. */
+static cfxi_problem draw_conv(const cfx_runtime *rt, bool depthwise)
+{
+    cfxi_problem p = {.kind = CFXI_CONVOLUTION, .isa = rt->isa,
+                      .threads = cfx_runtime_threads(rt), .has_bias = draw(2)};
+    cfxi_conv *c = &p.conv;
+    c->batch = 1 + draw(2);
+    c->groups = depthwise ? 4 + draw(40) : 1 + (draw(3) == 0 ? draw(3) : 0);
+    c->in_channels = depthwise ? 1 : 1 + draw(20);
+    c->out_channels = depthwise ? 1 : 1 + draw(70);
+    for (int d = 0; d < CFXI_SPATIAL; d++) {
+        c->kernel[d] = d ? 1 + draw(4) : 1;
+        c->stride[d] = d ? 1 + draw(2) : 1;
+        c->dilation[d] = d ? 1 + (draw(4) == 0) : 1;
+        c->before[d] = d ? draw(3) : 0;
+        const int64_t window = (c->kernel[d] - 1) * c->dilation[d] + 1;
+        c->out[d] = d ? 1 + draw(17) : 1;
+        c->in[d] = d ? (c->out[d] - 1) * c->stride[d] + window - c->before[d] - draw(2) : 1;
+        c->in[d] = c->in[d] < 1 ? 1 : c->in[d];
+    }
+    const int64_t in = c->in_channels * c->groups;
+    const int64_t out = c->out_channels * c->groups + draw(2) * 3;
+    const int64_t window = c->kernel[1] * c->kernel[2];
+    const int64_t xs[] = {c->in[1] * c->in[2] * in, 1, 0, c->in[2] * in, in};
+    const int64_t ys[] = {c->out[1] * c->out[2] * out, 1, 0, c->out[2] * out, out};
+    const int64_t ws[] = {c->in_channels * window, window, 0, c->kernel[2], 1};
+    memcpy(c->xs, xs, sizeof xs);
+    memcpy(c->ys, ys, sizeof ys);
+    memcpy(c->ws, ws, sizeof ws);
+    c->wg = c->out_channels * c->in_channels * window;
+    return p;
+}
+
+static void check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
+{
+    cfxi_problem p = draw_conv(rt, depthwise);
+    const cfxi_conv *c = &p.conv;
+    const int64_t channels = c->groups * c->out_channels;
+    const int64_t rows[3] = {c->ys[0], c->ys[3], c->ys[4]};
+    float *x = numbers(c->batch * c->xs[0]);
+    float *w = numbers(c->groups * c->wg);
+    float *bias = p.has_bias ? numbers(channels) : NULL;
+    float *scale = draw(2) ? numbers(channels) : NULL;
+    float *out = numbers(c->batch * c->ys[0]);
+    float *operands[CFXI_MOST_POSTS] = {0};
+    add_posts(&p, operands, c->batch * c->ys[0], rows);
+    const cfxi_constants constants = {w, bias, scale};
+    run_kernel(b, rt, &p, &constants, x, out, operands);
+    bool same = true;
+    for (int64_t i = 0; i < c->batch * channels * c->out[1] * c->out[2]; i++) {
+        const int64_t z = i % c->out[2];
+        const int64_t y = i / c->out[2] % c->out[1];
+        const int64_t o = i / c->out[2] / c->out[1] % channels;
+        const int64_t image = i / c->out[2] / c->out[1] / channels;
+        double sum = conv_at(c, x, w, image, o / c->out_channels, o % c->out_channels, y, z);
+        sum = sum * (scale ? scale[o] : 1) + (bias ? bias[o] : 0);
+        const int64_t at = image * c->ys[0] + y * c->ys[3] + z * c->ys[4] + o;
+        same = same && close_to(after_posts(&p, operands, sum, at), out[at],
+                                c->in_channels * c->kernel[1] * c->kernel[2]);
+    }
+    CHECK(same);
+    for (size_t i = 0; i < p.num_posts; i++)
+        free(operands[i]);
+    free(x), free(w), free(bias), free(scale), free(out);
+}
+
+static void check_isa(cfx_isa isa)
+{
+    const cfx_runtime_options options = {.threads = 2, .limit_isa = true, .isa = isa};
+    cfx_runtime *rt = cfx_runtime_new(&options, NULL);
+    CHECK(rt != NULL);
+    if (!rt || rt->isa != isa) {  /* not of this machine */
+        cfx_runtime_free(rt);
+        return;
+    }
+    for (int i = 0; i < 120; i++)
+        check_product(rt, 1 + draw(i % 4 ? 20 : 90), 1 + draw(i % 3 ? 40 : 300), 1 + draw(70));
+    for (int i = 0; i < 150; i++)
+        check_conv(rt, &cfxi_backend_convolution, false);
+    for (int i = 0; i < 100; i++)
+        check_conv(rt, &cfxi_backend_depthwise, true);
+    cfx_runtime_free(rt);
+}
+
+/* NaN and infinities go through the clamp as through PyTorch's relu. */
+TEST(specials)
+{
+    cfx_runtime *rt = cfx_runtime_new(NULL, NULL);
+    const float x[] = {NAN, INFINITY, -INFINITY, -1};
+    const float w[] = {1};
+    float out[4];
+    cfxi_problem p = {.kind = CFXI_PRODUCT, .isa = rt->isa, .threads = 1, .m = 4, .n = 1, .k = 1,
+                      .x_row = 1, .out_row = 1, .w_k = 1, .w_n = 1, .num_posts = 1,
+                      .posts = {{.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY}}};
+    const cfxi_constants c = {w, NULL, NULL};
+    run_kernel(&cfxi_backend_product, rt, &p, &c, x, out, (float *const[CFXI_MOST_POSTS]){0});
+    CHECK(isnan(out[0]) && isinf(out[1]) && out[2] == 0 && out[3] == 0);
+    cfx_runtime_free(rt);
+}
+
+TEST(plain) { check_isa(CFX_ISA_PLAIN); }
+TEST(avx2) { check_isa(CFX_ISA_AVX2); }
+TEST(avx512) { check_isa(CFX_ISA_AVX512); }
