@@ -119,12 +119,13 @@ cfxi_fused_posts cfxi_backend_fuse_posts(const cfxi_problem *p);
 void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
                               int64_t n, const int64_t offset[CFXI_MOST_POSTS]);
 
-/* How a matrix of `rows` rows and `panels` panels is cut into tiles at the least cost. */
+/* How a matrix of `rows` rows and `panels` panels is cut into tiles at the least cost. Rows of the
+ * left operand are `a_row` floats apart. */
 typedef struct cfxi_tiling {
     int rows;
     int panels;
     double cycles;  /* for one k */
 } cfxi_tiling;
-cfxi_tiling cfxi_backend_tiling(cfx_isa isa, int64_t rows, int64_t panels);
+cfxi_tiling cfxi_backend_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row);
 
 #endif

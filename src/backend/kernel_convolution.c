@@ -46,7 +46,8 @@ static bool query(const cfxi_problem *p, double *cost)
         c->batch <= 0 || c->out[1] <= 0 || c->out[2] <= 0)
         return false;
     const cfxi_tiling t =
-        cfxi_backend_tiling(p->isa, c->out[2], cfxi_backend_panels(c->out_channels));
+        cfxi_backend_tiling(p->isa, c->out[2], cfxi_backend_panels(c->out_channels),
+                            c->stride[2] * c->xs[4]);
     *cost = t.cycles * (double)(c->in_channels * c->kernel[1] * c->kernel[2]) *
             (double)(c->batch * c->groups * c->out[1]) / 3.0 / (p->threads > 0 ? p->threads : 1);
     return true;
@@ -83,8 +84,9 @@ static void shape(conv_kernel *k)
     k->posts = cfxi_backend_fuse_posts(p);
     k->tiles = cfxi_backend_tiles(p->isa);
     k->panels = cfxi_backend_panels(c->out_channels);
-    k->tiling = cfxi_backend_tiling(p->isa, c->out[2], k->panels);
     k->copies = needs_copy(c);
+    k->tiling = cfxi_backend_tiling(p->isa, c->out[2], k->panels,
+                                    c->stride[2] * (k->copies ? c->in_channels : c->xs[4]));
     k->count = whole_lines ? c->kernel[1] : c->kernel[1] * c->kernel[2];
     k->k = whole_lines ? c->kernel[2] * c->in_channels : c->in_channels;
     k->width = (c->out[2] - 1) * c->stride[2] + (c->kernel[2] - 1) * c->dilation[2] + 1;

@@ -36,7 +36,7 @@ static bool query(const cfxi_problem *p, double *cost)
 {
     if (p->kind != CFXI_PRODUCT || p->m <= 0 || p->n <= 0 || p->k <= 0)
         return false;
-    const cfxi_tiling t = cfxi_backend_tiling(p->isa, p->m, cfxi_backend_panels(p->n));
+    const cfxi_tiling t = cfxi_backend_tiling(p->isa, p->m, cfxi_backend_panels(p->n), p->x_row);
     *cost = t.cycles * (double)p->k / 3.0 / (p->threads > 0 ? p->threads : 1);
     return true;
 }
@@ -82,7 +82,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     *k = (product_kernel){.head = {&cfxi_backend_product, allocator, *p, room}, .panels = panels};
     k->posts = cfxi_backend_fuse_posts(p);
     k->tiles = cfxi_backend_tiles(p->isa);
-    k->tiling = cfxi_backend_tiling(p->isa, p->m, panels);
+    k->tiling = cfxi_backend_tiling(p->isa, p->m, panels, p->x_row);
     cut(k);
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     cfxi_backend_pack(k->packed, p->n, 1, p->k, c->w, p->w_n, c->scale, line_at, &k->head.problem);

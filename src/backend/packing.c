@@ -78,7 +78,11 @@ void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t f
 
 /* ---- tiles --------------------------------------------------------------------------------- */
 
-enum { LATENCY = 4 };  /* cycles until a sum can be added to again */
+enum {
+    LATENCY = 4,    /* cycles until a sum can be added to again */
+    WAY = 4096,     /* bytes after which lines meet in the first-level cache, */
+    MOST_MEET = 7   /* and how many of them it holds beside others */
+};
 
 /* Cycles of one step of k: a multiply-add for each vector of sums, loads of both operands two at a
  * time, and never less than what a sum takes. */
@@ -90,13 +94,15 @@ static double cycles_of(double rows, int panels, int vectors)
     return most > LATENCY ? most : LATENCY;
 }
 
-cfxi_tiling cfxi_backend_tiling(cfx_isa isa, int64_t rows, int64_t panels)
+cfxi_tiling cfxi_backend_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row)
 {
     const cfxi_tiles *tiles = cfxi_backend_tiles(isa);
     const int vectors = isa == CFX_ISA_AVX512 ? 1 : isa == CFX_ISA_AVX2 ? 2 : 4;
+    const bool meet = a_row * (int64_t)sizeof(float) % WAY == 0;
     cfxi_tiling best = {1, 1, INFINITY};
     for (int n = 1; n <= CFXI_TILE_MOST_PANELS; n++) {
-        const int most = tiles->most_rows[n - 1];
+        const int there = tiles->most_rows[n - 1];
+        const int most = meet && there > MOST_MEET ? MOST_MEET : there;
         if (most == 0 || (n > panels && n > 1))
             continue;
         const int64_t down = (rows + most - 1) / most;
