@@ -59,9 +59,20 @@ cfx_status cfxi_rt_result_view(cfxi_call *c, size_t i, const cfx_tensor *base,
     return cfxi_tensor_share(t, base, offset, c->err);
 }
 
+/* Whether the memory that is planned for a result is laid out as its header says. */
+static bool fits_plan(const cfx_tensor *t, const cfx_tensor *planned)
+{
+    return planned->dtype == t->dtype && planned->ndim == t->ndim &&
+           memcmp(planned->size, t->size, t->ndim * sizeof *t->size) == 0 &&
+           memcmp(planned->stride, t->stride, t->ndim * sizeof *t->stride) == 0;
+}
+
 cfx_status cfxi_rt_result_allocate(cfxi_call *c, size_t i)
 {
-    return cfxi_tensor_allocate(cfxi_rt_result_at(c, i), c->err);
+    cfx_tensor *t = cfxi_rt_result_at(c, i);
+    if (c->planned && c->planned[i] && fits_plan(t, c->planned[i]))
+        return cfxi_tensor_share(t, c->planned[i], 0, c->err);
+    return cfxi_tensor_allocate(t, c->err);
 }
 
 static bool is_known(const cfx_tensor *t)
@@ -347,6 +358,88 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
     return result;
 }
 
+/* ---- planning ------------------------------------------------------------------------------ */
+
+static bool is_planned(cfx_datum d)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; i < n; i++)
+        if (is_planned(items[i]))
+            return true;
+    return d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->planned;
+}
+
+/* Whether a call is to be noted, not computed: it reads memory that is only planned, or has to
+ * happen in each run. */
+static bool is_to_be_noted(cfx_operator op, const cfx_datum *args, size_t n)
+{
+    if (cfx_operator_flags(op) & (CFX_OPERATOR_RANDOM | CFX_OPERATOR_STATE | CFX_OPERATOR_CHECKS |
+                                  CFX_OPERATOR_GLOBAL))
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (is_planned(args[i]))
+            return true;
+    return false;
+}
+
+/* Whether the rule has described all results, as tensors of known sizes. */
+static bool is_described(const cfxi_call *c, const cfxi_signature *s)
+{
+    for (size_t i = 0; i < s->num_results; i++)
+        if (c->results[i].kind != CFX_DATUM_TENSOR || !is_known(cfxi_rt_result_at(c, i)))
+            return false;
+    return true;
+}
+
+/* Whether something is left for the kernel: a result without memory, or an effect. */
+static bool is_unfinished(const cfxi_call *c, const cfxi_signature *s)
+{
+    for (size_t i = 0; i < s->num_results; i++)
+        if (!cfxi_rt_result_at(c, i)->storage)
+            return true;
+    return s->num_results == 0;
+}
+
+static cfx_datum plan_row(cfxi_call *c, const cfxi_signature *s, bool in_place)
+{
+    cfx_datum result = cfx_datum_invalid();
+    cfx_status status = CFX_OK;
+    if (in_place || cfx_operator_regions(c->op) > 0)
+        status = cfxi_fail(c, CFX_E_UNSUPPORTED, "a call with regions or in place has no plan");
+    if (status == CFX_OK)
+        status = apply_rule(c);
+    if (status == CFX_OK && rows[c->op].kernel != by_rule) {
+        if (!is_described(c, s))
+            status = cfxi_fail(c, CFX_E_UNSUPPORTED, "the result depends on elements");
+        else if (is_unfinished(c, s))
+            status = c->planner->note(c->planner, c, s);
+    }
+    if (status == CFX_OK)
+        result = cfxi_rt_call_pack(c, s);
+    cfxi_rt_call_drop_results(c);
+    return result;
+}
+
+/* Moves a result that the kernel has put elsewhere to where it is planned. */
+static cfx_status settle(cfxi_call *c, size_t i)
+{
+    cfx_tensor *planned = c->planned[i];
+    if (!planned || cfxi_rt_result_at(c, i)->data == planned->data)
+        return CFX_OK;
+    return cfxi_rt_copy(c->rt, planned, cfxi_rt_result_at(c, i), c->err);
+}
+
+cfx_status cfxi_rt_call_kernel(cfxi_call *c, const cfxi_signature *s)
+{
+    CFX_TRY(run_kernel(c, s));
+    for (size_t i = 0; c->planned && i < s->num_results; i++)
+        CFX_TRY(settle(c, i));
+    return CFX_OK;
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
 /* Characters of the arguments and the reason in a message, and of the arguments in any case. */
 enum { MOST_TOLD = 240, FEWEST_TOLD = 80 };
 
@@ -444,6 +537,8 @@ static cfx_datum call_row(cfxi_call c, cfx_operator op, const cfx_datum *args, s
                                : cfxi_rt_arguments(&c, s, args, n, full);
     if (status == CFX_OK && python) {
         result = cfxi_rt_python_call(&c, in_place);
+    } else if (status == CFX_OK && c.planner && is_to_be_noted(op, full, s->num_params)) {
+        result = plan_row(&c, s, in_place);
     } else if (status == CFX_OK && in_place) {
         const cfxi_signature *functional = cfxi_rt_signature_of(c.rt, c.op, c.err);
         if (functional)
@@ -474,6 +569,13 @@ cfx_datum cfxi_rt_call_giving(cfx_runtime *rt, cfx_operator op, const cfx_datum 
                               cfx_error *err)
 {
     const cfxi_call how = {.rt = rt, .gives = true, .err = err};
+    return call_row(how, op, args, n);
+}
+
+cfx_datum cfxi_rt_call_planned(cfx_runtime *rt, cfxi_planner *planner, cfx_operator op,
+                               const cfx_datum *args, size_t n, cfx_error *err)
+{
+    const cfxi_call how = {.rt = rt, .planner = planner, .err = err};
     return call_row(how, op, args, n);
 }
 
@@ -513,7 +615,9 @@ cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
 
 cfx_datum cfxi_rt_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)
 {
-    return cfxi_rt_call_watched(c->rt, c->dims, c->infer, NULL, op, args, n, c->err);
+    const cfxi_call how = {.rt = c->rt, .dims = c->dims, .infer = c->infer, .planner = c->planner,
+                           .err = c->err};
+    return call_row(how, op, args, n);
 }
 
 cfx_tensor *cfxi_rt_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)

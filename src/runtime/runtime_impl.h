@@ -135,6 +135,17 @@ double cfxi_rt_random_normal(cfxi_random r, int64_t i);
 
 /* ---- calls (row_call.c) -------------------------------------------------------------------- */
 
+struct cfxi_call;
+
+/* Who plans a program instead of computing it (src/plan). Calls whose arguments are all known are
+ * computed at once. The others have tensors among their arguments whose memory is only planned: the
+ * rule describes the results, as ever, and views of planned memory are views; what a kernel would
+ * compute is noted. */
+typedef struct cfxi_planner {
+    /* Notes a call after its rule, and plans memory for the results that have none. */
+    cfx_status (*note)(struct cfxi_planner *self, struct cfxi_call *c, const cfxi_signature *s);
+} cfxi_planner;
+
 typedef struct cfxi_call {
     cfx_operator op;
     const cfx_datum *args;  /* one for each parameter of the row */
@@ -144,6 +155,8 @@ typedef struct cfxi_call {
     bool infer;             /* only the rule is asked: tensors may be abstract */
     bool gives;             /* the caller's references to the arguments are dropped next */
     const struct cfxi_watch *watch;  /* who is told what the nodes of its regions give; or NULL */
+    cfxi_planner *planner;           /* or NULL */
+    cfx_tensor *const *planned;      /* for each result the memory that is planned for it, or NULL */
     cfx_error *err;
 } cfxi_call;
 
@@ -193,6 +206,13 @@ cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, cons
  * may have what is in a tuple of operands for themselves. */
 cfx_datum cfxi_rt_call_giving(cfx_runtime *rt, cfx_operator op, const cfx_datum *args, size_t n,
                               cfx_error *err);
+/* Plans: see cfxi_planner. INVALID with CFX_E_UNSUPPORTED for what depends on elements: numbers,
+ * sizes and branches. */
+cfx_datum cfxi_rt_call_planned(cfx_runtime *rt, cfxi_planner *planner, cfx_operator op,
+                               const cfx_datum *args, size_t n, cfx_error *err);
+/* Computes a call that was noted: `c` has its arguments and results, with memory. A result whose
+ * memory the kernel chooses (a view, or a copy) ends up in c->planned. */
+cfx_status cfxi_rt_call_kernel(cfxi_call *c, const cfxi_signature *s);
 /* Runs a REGION in c's mode: what it returns is the caller's; INVALID with c->err set. */
 cfx_datum cfxi_rt_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
 /* Likewise, with the caller's references to the arguments, which are gone afterwards, also if it

@@ -13,6 +13,7 @@
 typedef struct cfxi_storage {
     atomic_int refs;
     bool read_only;
+    bool planned;  /* has addresses and a size, but no bytes: see src/plan */
     char *data;   /* aligned to CFXI_ALIGN if it is our own */
     size_t size;  /* in bytes from `data`; tensors stay within */
     void (*release)(void *ctx);  /* of memory that is not ours; may be NULL */

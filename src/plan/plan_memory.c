@@ -1,0 +1,238 @@
+/* plan_memory.c - how long planned memory lives, and one arena for all of it.
+ *
+ * Steps are walked in order: what a step writes first takes the smallest hole that is large enough,
+ * what is read for the last time leaves one. A result of an element-wise step takes over the memory
+ * of an argument that dies with it.
+ */
+#include "plan_impl.h"
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+typedef struct touching {
+    const cfxi_plan *plan;
+    uint32_t step;
+} touching;
+
+static void touch(void *ctx, uint32_t tensor)
+{
+    const touching *t = ctx;
+    cfxi_memory *m = cfxi_plan_memory(t->plan, cfxi_plan_tensor(t->plan, tensor)->memory);
+    m->first = m->first == CFXI_NONE || t->step < m->first ? t->step : m->first;
+    m->last = t->step > m->last ? t->step : m->last;
+}
+
+static void touch_step(const cfxi_plan *plan, const cfxi_step *s, uint32_t i)
+{
+    touching t = {plan, i};
+    if (s->kernel) {
+        touch(&t, s->x);
+        touch(&t, s->out);
+        for (size_t k = 0; k < s->kernel->problem.num_posts; k++)
+            if (s->operands[k] != CFXI_NONE)
+                touch(&t, s->operands[k]);
+        return;
+    }
+    for (size_t k = 0; k < s->num_args; k++)
+        cfxi_plan_visit(plan, s->args[k], touch, &t);
+    for (size_t k = 0; k < s->num_results; k++)
+        cfxi_plan_visit(plan, s->results[k], touch, &t);
+}
+
+/* What is returned points into memory of its own. */
+static void note_result(void *ctx, uint32_t tensor)
+{
+    cfxi_plan *plan = ctx;
+    cfxi_memory *m = cfxi_plan_memory(plan, cfxi_plan_tensor(plan, tensor)->memory);
+    if (m->kind != CFXI_MEMORY_ARENA)
+        return;
+    m->kind = CFXI_MEMORY_RESULT;
+    m->index = plan->num_results++;
+}
+
+/* ---- in place ------------------------------------------------------------------------------ */
+
+typedef struct taking {
+    const cfxi_plan *plan;
+    const cfxi_planned_tensor *out;
+    uint32_t step;
+    uint32_t found;    /* a memory whose place `out` can take */
+    uint32_t refused;  /* one that an argument reads in another way */
+} taking;
+
+static bool is_exactly(const cfxi_planned_tensor *a, const cfxi_planned_tensor *b)
+{
+    const size_t bytes = a->header->ndim * sizeof *a->header->size;
+    return a->header->dtype == b->header->dtype && a->header->ndim == b->header->ndim &&
+           a->offset == b->offset && memcmp(a->header->size, b->header->size, bytes) == 0 &&
+           memcmp(a->header->stride, b->header->stride, bytes) == 0;
+}
+
+static void consider(void *ctx, uint32_t tensor)
+{
+    taking *t = ctx;
+    const cfxi_planned_tensor *arg = cfxi_plan_tensor(t->plan, tensor);
+    const cfxi_memory *m = cfxi_plan_memory(t->plan, arg->memory);
+    if (m->kind != CFXI_MEMORY_ARENA || m->last != t->step || m->first == t->step)
+        return;
+    if (!is_exactly(arg, t->out))
+        t->refused = arg->memory;
+    else if (m->size >= cfxi_plan_memory(t->plan, t->out->memory)->size)
+        t->found = arg->memory;
+}
+
+static void take_over(const cfxi_plan *plan, const cfxi_step *s, uint32_t i)
+{
+    const bool elementwise = cfx_operator_flags(s->op) & CFX_OPERATOR_ELEMENTWISE;
+    if (s->removed || s->kernel || !elementwise || s->num_results != 1 || s->chosen)
+        return;
+    const uint32_t number = cfxi_plan_number(plan, s->results[0].as.tensor);
+    taking t = {plan, cfxi_plan_tensor(plan, number), i, CFXI_NONE, CFXI_NONE};
+    cfxi_memory *out = cfxi_plan_memory(plan, t.out->memory);
+    if (out->kind != CFXI_MEMORY_ARENA || out->first != i)
+        return;
+    for (size_t k = 0; k < s->num_args; k++)
+        cfxi_plan_visit(plan, s->args[k], consider, &t);
+    if (t.found == CFXI_NONE || t.found == t.refused)
+        return;
+    out->same = t.found;
+}
+
+/* The memory whose place this one has. */
+static uint32_t root_of(const cfxi_plan *plan, uint32_t memory)
+{
+    while (cfxi_plan_memory(plan, memory)->same != CFXI_NONE)
+        memory = cfxi_plan_memory(plan, memory)->same;
+    return memory;
+}
+
+/* ---- the arena ----------------------------------------------------------------------------- */
+
+typedef struct hole {
+    size_t offset, size;
+} hole;
+
+typedef struct arena {
+    const cfxi_plan *plan;
+    cfxi_vec holes;  /* of hole, by offset; none touch each other */
+    size_t end;
+} arena;
+
+static size_t rounded(size_t size) { return (size + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN; }
+
+static size_t take_hole(arena *a, size_t size)
+{
+    hole *holes = a->holes.data;
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < a->holes.size; i++)
+        if (holes[i].size >= size && (best == SIZE_MAX || holes[i].size < holes[best].size))
+            best = i;
+    if (best == SIZE_MAX) {  /* at the end, of which the last hole may be a part */
+        const size_t n = a->holes.size;
+        const bool joins = n > 0 && holes[n - 1].offset + holes[n - 1].size == a->end;
+        const size_t at = joins ? holes[n - 1].offset : a->end;
+        a->holes.size -= joins;
+        a->end = at + size;
+        return at;
+    }
+    const size_t at = holes[best].offset;
+    holes[best].offset += size;
+    holes[best].size -= size;
+    if (holes[best].size == 0) {
+        memmove(&holes[best], &holes[best + 1], (a->holes.size - best - 1) * sizeof *holes);
+        a->holes.size--;
+    }
+    return at;
+}
+
+/* There is room for one more hole. */
+static void leave_hole(arena *a, size_t offset, size_t size)
+{
+    hole *holes = a->holes.data;
+    size_t i = 0;
+    while (i < a->holes.size && holes[i].offset < offset)
+        i++;
+    const bool before = i > 0 && holes[i - 1].offset + holes[i - 1].size == offset;
+    const bool after = i < a->holes.size && offset + size == holes[i].offset;
+    if (before && after) {
+        holes[i - 1].size += size + holes[i].size;
+        memmove(&holes[i], &holes[i + 1], (a->holes.size - i - 1) * sizeof *holes);
+        a->holes.size--;
+    } else if (before) {
+        holes[i - 1].size += size;
+    } else if (after) {
+        holes[i].offset = offset;
+        holes[i].size += size;
+    } else {
+        memmove(&holes[i + 1], &holes[i], (a->holes.size - i) * sizeof *holes);
+        holes[i] = (hole){offset, size};
+        a->holes.size++;
+    }
+}
+
+/* Memories that begin and end with each step: lists through `next`. */
+typedef struct agenda {
+    uint32_t *begins, *ends;            /* by step */
+    uint32_t *next_begin, *next_end;    /* by memory */
+} agenda;
+
+static void fill_agenda(const cfxi_plan *plan, agenda *g)
+{
+    for (size_t i = 0; i < plan->steps.size; i++)
+        g->begins[i] = g->ends[i] = CFXI_NONE;
+    for (uint32_t i = 0; i < plan->memories.size; i++) {
+        const cfxi_memory *m = cfxi_plan_memory(plan, i);
+        if (m->kind != CFXI_MEMORY_ARENA || m->first == CFXI_NONE || m->same != CFXI_NONE)
+            continue;
+        g->next_begin[i] = g->begins[m->first];
+        g->begins[m->first] = i;
+        g->next_end[i] = g->ends[m->last];
+        g->ends[m->last] = i;
+    }
+}
+
+static cfx_status place_all(cfxi_plan *plan, const agenda *g, cfx_error *err)
+{
+    arena a = {.plan = plan};
+    if (!cfxi_base_vec_reserve(&a.holes, plan->memories.size + 1, sizeof(hole), plan->allocator))
+        return cfxi_base_nomem(err);
+    for (size_t i = 0; i < plan->steps.size; i++) {
+        for (uint32_t k = g->begins[i]; k != CFXI_NONE; k = g->next_begin[k])
+            cfxi_plan_memory(plan, k)->offset =
+                take_hole(&a, rounded(cfxi_plan_memory(plan, k)->size + 1));
+        for (uint32_t k = g->ends[i]; k != CFXI_NONE; k = g->next_end[k])
+            leave_hole(&a, cfxi_plan_memory(plan, k)->offset,
+                       rounded(cfxi_plan_memory(plan, k)->size + 1));
+    }
+    plan->arena = a.end;
+    cfxi_base_vec_free(&a.holes, sizeof(hole), plan->allocator);
+    for (uint32_t i = 0; i < plan->memories.size; i++)
+        if (cfxi_plan_memory(plan, i)->same != CFXI_NONE)
+            cfxi_plan_memory(plan, i)->offset = cfxi_plan_memory(plan, root_of(plan, i))->offset;
+    return CFX_OK;
+}
+
+cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err)
+{
+    const size_t steps = plan->steps.size;
+    const size_t memories = plan->memories.size;
+    cfxi_plan_visit(plan, plan->result, note_result, plan);
+    for (uint32_t i = 0; i < steps; i++)
+        if (!cfxi_plan_step(plan, i)->removed)
+            touch_step(plan, cfxi_plan_step(plan, i), i);
+    for (uint32_t i = 0; i < steps; i++)
+        take_over(plan, cfxi_plan_step(plan, i), i);
+    for (uint32_t i = 0; i < memories; i++) {  /* a place lives as long as all that have it */
+        cfxi_memory *root = cfxi_plan_memory(plan, root_of(plan, i));
+        if (cfxi_plan_memory(plan, i)->last > root->last)
+            root->last = cfxi_plan_memory(plan, i)->last;
+    }
+    const size_t bytes = (2 * steps + 2 * memories + 1) * sizeof(uint32_t);
+    uint32_t *room = cfxi_base_alloc(plan->allocator, bytes);
+    if (!room)
+        return cfxi_base_nomem(err);
+    agenda g = {room, room + steps, room + 2 * steps, room + 2 * steps + memories};
+    fill_agenda(plan, &g);
+    const cfx_status status = place_all(plan, &g, err);
+    cfxi_base_free(plan->allocator, room, bytes);
+    return status;
+}
