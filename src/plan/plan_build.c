@@ -132,7 +132,7 @@ static cfx_status keep_call(builder *b, cfxi_step *step, cfxi_call *c, const cfx
     for (size_t i = 0; i < s->num_results; i++) {
         cfx_tensor *t = cfxi_rt_result_at(c, i);
         if (!t->storage) {
-            step->chosen |= s->alias & 1u << i;
+            step->chosen |= (cfxi_rt_is_by_rule(c->op) ? 1u << i : s->alias & 1u << i);
             CFX_TRY(plan_memory(b, t, CFXI_MEMORY_ARENA));
         }
         CFX_TRY(list_tensor(b, t));

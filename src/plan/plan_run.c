@@ -108,11 +108,10 @@ static cfx_status make_step(cfxi_plan_session *s, const cfxi_step *from, ready_s
             return CFX_E_NOMEM;
     }
     to->call = (cfxi_call){.op = from->op, .args = to->args, .rt = s->plan->rt};
-    for (size_t i = 0; i < from->num_results; i++)
+    for (size_t i = 0; i < from->num_results; i++) {
         to->call.results[i] = resolved(s, from->results[i], err);
-    for (size_t i = 0; i < from->num_results; i++)
-        if (from->chosen & 1u << i)
-            to->planned[i] = to->call.results[i].as.tensor;
+        to->planned[i] = to->call.results[i].as.tensor;
+    }
     return CFX_OK;
 }
 
@@ -228,12 +227,11 @@ static cfx_status run_kernel(const cfxi_plan_session *s, const cfxi_step *step, 
 }
 
 /* A kernel that chooses where its result is gets a header of its own for it. */
-static cfx_status run_choosing(ready_step *r, const cfxi_step *step)
+static cfx_status make_choices(ready_step *r, const cfxi_step *step)
 {
-    cfx_status status = CFX_OK;
     for (size_t i = 0; i < step->num_results; i++) {
         const cfx_tensor *planned = r->planned[i];
-        if (!planned)
+        if (!(step->chosen & 1u << i))
             continue;
         cfx_tensor *t = cfxi_tensor_header((cfx_dtype)planned->dtype, planned->size, planned->ndim,
                                            planned->allocator, r->call.err);
@@ -242,15 +240,15 @@ static cfx_status run_choosing(ready_step *r, const cfxi_step *step)
         memcpy(t->stride, planned->stride, sizeof t->stride);
         r->call.results[i] = cfx_datum_tensor(t);
     }
+    return CFX_OK;
+}
+
+static cfx_status run_row(ready_step *r, const cfxi_step *step)
+{
     r->call.planned = r->planned;
-    status = cfxi_rt_call_kernel(&r->call, step->signature);
-    for (size_t i = 0; i < step->num_results; i++) {
-        if (!r->planned[i])
-            continue;
-        cfx_datum_release(r->call.results[i]);
-        r->call.results[i] = cfx_datum_tensor(r->planned[i]);
-    }
-    return status;
+    if (step->chosen)
+        CFX_TRY(make_choices(r, step));
+    return cfxi_rt_call_kernel(&r->call, step->signature);
 }
 
 /* "model.py:12: ... (node %mm)" */
@@ -278,10 +276,8 @@ static cfx_status run_steps(cfxi_plan_session *s, cfx_error *err)
         s->steps[i].call.err = err;
         if (step->kernel)
             status = run_kernel(s, step, err);
-        else if (step->chosen)
-            status = run_choosing(&s->steps[i], step);
         else
-            status = cfxi_rt_call_kernel(&s->steps[i].call, step->signature);
+            status = run_row(&s->steps[i], step);
         if (status != CFX_OK)
             return locate(step, err);
     }
@@ -296,7 +292,7 @@ static cfx_datum returned_tensor(const cfxi_plan_session *s, uint32_t number,
 {
     const cfxi_planned_tensor *t = cfxi_plan_tensor(s->plan, number);
     const cfxi_memory *m = cfxi_plan_memory(s->plan, t->memory);
-    const cfx_tensor *base;
+    cfx_tensor *base;
     if (m->kind == CFXI_MEMORY_RESULT) {
         base = s->results[m->index];
     } else {
@@ -304,6 +300,8 @@ static cfx_datum returned_tensor(const cfxi_plan_session *s, uint32_t number,
         base = m->index < n && inputs[m->index].kind != CFX_DATUM_INVALID
                    ? inputs[m->index].as.tensor : input->value.as.tensor;
     }
+    if (m->kind == CFXI_MEMORY_INPUT && t->header == s->plan->inputs[m->index].as.tensor)
+        return cfx_datum_tensor(cfx_tensor_retain(base));  /* the input itself */
     cfx_tensor *made = cfxi_tensor_header((cfx_dtype)t->header->dtype, t->header->size,
                                           t->header->ndim, s->plan->allocator, err);
     if (!made)

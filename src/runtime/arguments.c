@@ -52,7 +52,7 @@ static bool unwrap_abstract(cfxi_call *c, const cfx_tensor *t, cfx_datum *out)
 static bool element(cfx_datum d, cfx_datum *out)
 {
     const cfx_tensor *t = d.kind == CFX_DATUM_TENSOR ? d.as.tensor : NULL;
-    if (!t || !t->storage || cfxi_tensor_numel(t) != 1)
+    if (!t || !cfxi_rt_can_read(t) || cfxi_tensor_numel(t) != 1)
         return false;
     if (t->dtype == CFX_DTYPE_BOOL)
         *out = cfx_datum_bool(*t->data != 0);
@@ -261,7 +261,7 @@ cfx_status cfxi_rt_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_da
 double cfxi_rt_scalar(const cfxi_call *c, size_t i)
 {
     cfx_datum d = c->args[i];
-    if (d.symbolic || (d.kind == CFX_DATUM_TENSOR && !d.as.tensor->storage))
+    if (d.symbolic || (d.kind == CFX_DATUM_TENSOR && !cfxi_rt_can_read(d.as.tensor)))
         return NAN;  /* not known: no comparison in a rule holds */
     if (d.kind == CFX_DATUM_TENSOR && !element(d, &d))
         return 0;

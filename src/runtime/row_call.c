@@ -25,6 +25,8 @@ static const row rows[CFX_OPERATOR_COUNT] = {
 #undef CFX_OPERATOR
 };
 
+bool cfxi_rt_is_by_rule(cfx_operator op) { return rows[op].kernel == by_rule; }
+
 bool cfx_operator_has_kernel(cfx_operator op)
 {
     if ((unsigned)op >= CFX_OPERATOR_COUNT)
@@ -401,15 +403,27 @@ static bool is_unfinished(const cfxi_call *c, const cfxi_signature *s)
     return s->num_results == 0;
 }
 
+/* Whether a rule that computes its result, too, has only described it. */
+static bool leaves_header(const cfxi_call *c, const cfxi_signature *s)
+{
+    for (size_t i = 0; i < s->num_results; i++)
+        if (c->results[i].kind == CFX_DATUM_TENSOR && !cfxi_rt_result_at(c, i)->storage)
+            return true;
+    return false;
+}
+
 static cfx_datum plan_row(cfxi_call *c, const cfxi_signature *s, bool in_place)
 {
     cfx_datum result = cfx_datum_invalid();
     cfx_status status = CFX_OK;
-    if (in_place || cfx_operator_regions(c->op) > 0)
+    if (in_place || cfx_operator_regions(c->op) > 0 || strchr(s->schema, '!'))
         status = cfxi_fail(c, CFX_E_UNSUPPORTED, "a call with regions or in place has no plan");
     if (status == CFX_OK)
         status = apply_rule(c);
-    if (status == CFX_OK && rows[c->op].kernel != by_rule) {
+    for (size_t i = 0; status == CFX_OK && i < s->num_results; i++)
+        if (c->results[i].symbolic)
+            status = cfxi_fail(c, CFX_E_UNSUPPORTED, "the result is a number of a tensor");
+    if (status == CFX_OK && (!cfxi_rt_is_by_rule(c->op) || leaves_header(c, s))) {
         if (!is_described(c, s))
             status = cfxi_fail(c, CFX_E_UNSUPPORTED, "the result depends on elements");
         else if (is_unfinished(c, s))
@@ -422,20 +436,25 @@ static cfx_datum plan_row(cfxi_call *c, const cfxi_signature *s, bool in_place)
 }
 
 /* Moves a result that the kernel has put elsewhere to where it is planned. */
-static cfx_status settle(cfxi_call *c, size_t i)
+static cfx_status settle(cfxi_call *c, size_t i, cfx_status status)
 {
-    cfx_tensor *planned = c->planned[i];
-    if (!planned || cfxi_rt_result_at(c, i)->data == planned->data)
-        return CFX_OK;
-    return cfxi_rt_copy(c->rt, planned, cfxi_rt_result_at(c, i), c->err);
+    const cfx_datum found = c->results[i];
+    if (found.kind == CFX_DATUM_TENSOR && found.as.tensor == c->planned[i])
+        return status;
+    if (status == CFX_OK && found.as.tensor->data != c->planned[i]->data)
+        status = cfxi_rt_copy(c->rt, c->planned[i], found.as.tensor, c->err);
+    cfx_datum_release(found);
+    c->results[i] = cfx_datum_tensor(c->planned[i]);
+    return status;
 }
 
+/* A row that computes in its rule is asked for the rule again. */
 cfx_status cfxi_rt_call_kernel(cfxi_call *c, const cfxi_signature *s)
 {
-    CFX_TRY(run_kernel(c, s));
-    for (size_t i = 0; c->planned && i < s->num_results; i++)
-        CFX_TRY(settle(c, i));
-    return CFX_OK;
+    cfx_status status = cfxi_rt_is_by_rule(c->op) ? apply_rule(c) : run_kernel(c, s);
+    for (size_t i = 0; i < s->num_results; i++)
+        status = settle(c, i, status);
+    return status;
 }
 
 /* ---- messages ------------------------------------------------------------------------------ */
@@ -533,11 +552,13 @@ static cfx_datum call_row(cfxi_call c, cfx_operator op, const cfx_datum *args, s
     c.op = in_place ? s->functional : op;
     c.args = full;
     bool python = cfxi_rt_python_takes(op, args, n);
+    if (c.planner && !is_to_be_noted(op, args, n))
+        c.planner = NULL;
     cfx_status status = python ? take_as_given(s, args, n, full)
                                : cfxi_rt_arguments(&c, s, args, n, full);
     if (status == CFX_OK && python) {
         result = cfxi_rt_python_call(&c, in_place);
-    } else if (status == CFX_OK && c.planner && is_to_be_noted(op, full, s->num_params)) {
+    } else if (status == CFX_OK && c.planner) {
         result = plan_row(&c, s, in_place);
     } else if (status == CFX_OK && in_place) {
         const cfxi_signature *functional = cfxi_rt_signature_of(c.rt, c.op, c.err);

@@ -210,9 +210,13 @@ cfx_datum cfxi_rt_call_giving(cfx_runtime *rt, cfx_operator op, const cfx_datum 
  * sizes and branches. */
 cfx_datum cfxi_rt_call_planned(cfx_runtime *rt, cfxi_planner *planner, cfx_operator op,
                                const cfx_datum *args, size_t n, cfx_error *err);
-/* Computes a call that was noted: `c` has its arguments and results, with memory. A result whose
- * memory the kernel chooses (a view, or a copy) ends up in c->planned. */
+/* Computes a call that was noted: `c` has its arguments, and c->planned where results are to be. A
+ * kernel that only fills its results finds these in c->results; one that chooses their memory (a
+ * view, or a copy) finds headers without any. Afterwards c->results are c->planned, whose
+ * references are the caller's. */
 cfx_status cfxi_rt_call_kernel(cfxi_call *c, const cfxi_signature *s);
+/* Whether the row has no kernel: its rule does all. */
+bool cfxi_rt_is_by_rule(cfx_operator op);
 /* Runs a REGION in c's mode: what it returns is the caller's; INVALID with c->err set. */
 cfx_datum cfxi_rt_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
 /* Likewise, with the caller's references to the arguments, which are gone afterwards, also if it
@@ -244,6 +248,12 @@ cfx_tensor *cfxi_rt_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *a
 #define cfxi_fail(c, status, ...) cfx_error_set((c)->err, status, __VA_ARGS__)
 
 /* ---- arguments ----------------------------------------------------------------------------- */
+
+/* Whether a rule may compute, too: not if only types and sizes are asked for, or if it is planned,
+ * when elements are not there yet. */
+static inline bool cfxi_rt_computes(const cfxi_call *c) { return !c->infer && !c->planner; }
+/* Whether the elements of a tensor are there. */
+static inline bool cfxi_rt_can_read(const cfx_tensor *t) { return t->storage && !t->storage->planned; }
 
 /* NULL if it is None. */
 static inline cfx_tensor *cfxi_rt_tensor(const cfxi_call *c, size_t i)

@@ -47,7 +47,7 @@ static cfx_status add_mask(cfxi_call *c, indexing *ix, cfx_tensor *mask, size_t 
 {
     cfx_tensor *found = NULL;
     int64_t sizes[2] = {0, mask->ndim};
-    if (c->infer || !mask->storage) {
+    if (c->infer || !cfxi_rt_can_read(mask)) {
         sizes[0] = cfxi_rt_fresh(c);
         found = cfxi_tensor_header(CFX_DTYPE_INT64, sizes, 2, c->rt->allocator, c->err);
     } else {
@@ -283,9 +283,9 @@ cfx_status cfxi_rule_index(cfxi_call *c)
         status = cfxi_rt_result(c, 0, v.dtype, v.size, v.ndim);
     else if (status == CFX_OK)
         status = picked_layout(c, &ix, &v, picked);
-    if (status == CFX_OK && !c->infer)
+    if (status == CFX_OK && cfxi_rt_computes(c))
         status = cfxi_rt_result_allocate(c, 0);
-    if (status == CFX_OK && !c->infer)
+    if (status == CFX_OK && cfxi_rt_computes(c))
         status = ix.count ? gather_picks(c, &ix)
                           : cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), x, c->err);
     indexing_free(&ix);

@@ -114,6 +114,8 @@ static cfx_status by_tensor(cfxi_call *c, selection *s, cfx_datum index)
         return by_truth(c, s, index);
     if (t->ndim == 0 && cfx_dtype_is_integer((cfx_dtype)t->dtype)) {
         cfx_datum number = cfx_datum_int(0);
+        if (c->planner && !cfxi_rt_can_read(t))
+            return cfxi_fail(c, CFX_E_UNSUPPORTED, "the index is an element of a tensor");
         if (t->storage && !c->infer)
             CFX_TRY(cfxi_rt_python_index(c, index, &number));
         return by_int(c, s, cfxi_rt_index_of(number));

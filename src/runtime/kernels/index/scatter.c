@@ -461,6 +461,11 @@ static cfx_status gather_spread(cfxi_call *c, cfx_tensor *x, cfx_tensor *index, 
     cfx_datum args[3] = {cfx_datum_tensor(spread_but(c, x, sizes, ndim, dim)),
                          cfx_datum_int((int64_t)dim), cfx_datum_none()};
     cfx_tensor *spread = spread_but(c, index, sizes, ndim, dim);
+    if (spread && c->planner && !cfxi_rt_can_read(spread)) {  /* negative ones are counted anew */
+        cfx_tensor_release(spread);
+        cfx_datum_release(args[0]);
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "indices that are computed");
+    }
     if (spread && !c->infer && spread->storage) {
         cfx_tensor *own = cfx_tensor_new(CFX_DTYPE_INT64, spread->size, ndim, c->rt->allocator,
                                          c->err);

@@ -276,7 +276,7 @@ cfx_status cfxi_kernel_as_strided_scatter(cfxi_call *c) { return replace_part(c)
 static int64_t times_for_all(cfxi_call *c)
 {
     const cfx_tensor *repeats = cfxi_rt_tensor(c, 1);
-    if (!repeats->storage || (c->infer && !repeats->number))
+    if (!cfxi_rt_can_read(repeats) || (c->infer && !repeats->number))
         return -1;
     for (size_t i = 0; i < repeats->ndim; i++)
         if (repeats->size[i] != 1)

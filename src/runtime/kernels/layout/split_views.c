@@ -209,7 +209,7 @@ cfx_status cfxi_rule_tensor_split(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "tensor_split expected at least a 1-dimensional tensor, "
                          "but got a tensor with 0 dims");
     CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), cfxi_rt_tensor(c, 0)->ndim, &dim));
-    if (t && (t->dtype != CFX_DTYPE_INT64 || t->ndim > 1 || !t->storage))
+    if (t && (t->dtype != CFX_DTYPE_INT64 || t->ndim > 1 || !cfxi_rt_can_read(t)))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "tensor_split expected tensor_indices_or_sections to be a "
                          "zero-dimensional or one-dimensional int64 tensor whose elements are "

@@ -10,11 +10,12 @@ static cfx_status number(cfxi_call *c, size_t i, double *out, bool *known)
 {
     const cfx_datum d = c->args[i];
     const cfx_tensor *t = d.kind == CFX_DATUM_TENSOR ? d.as.tensor : NULL;
-    *known = !d.symbolic && (!t || t->storage);
+    *known = !d.symbolic && (!t || cfxi_rt_can_read(t));
     if (d.kind != CFX_DATUM_BOOL && d.kind != CFX_DATUM_INT && d.kind != CFX_DATUM_FLOAT && !t)
         return cfxi_fail(c, CFX_E_TYPE, "must be real number, not %s",
                          cfx_datum_kind_name((cfx_datum_kind)d.kind));
-    if (t && t->storage && (cfxi_tensor_numel(t) != 1 || cfx_dtype_is_complex((cfx_dtype)t->dtype)))
+    if (t && *known &&
+        (cfxi_tensor_numel(t) != 1 || cfx_dtype_is_complex((cfx_dtype)t->dtype)))
         return cfxi_fail(c, CFX_E_VALUE,
                          "only one element tensors can be converted to Python scalars");
     *out = *known ? cfxi_rt_scalar(c, i) : 1;
