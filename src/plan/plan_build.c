@@ -11,6 +11,12 @@ typedef struct builder {
     cfx_datum *slots;
     cfx_datum *stack;
     size_t depth;
+    /* What each instruction gives if images keep the layout that they have in the program; `was`
+     * are the slots then. NULL while that is found out. */
+    const cfx_datum *eager;
+    cfx_datum *was;        /* borrowed from `eager` and the inputs */
+    cfxi_vec *given;       /* of cfx_datum: what instructions give, for a second build; or NULL */
+    bool finds_images;     /* whether a second build can be better */
     cfx_error *err;
 } builder;
 
@@ -172,8 +178,75 @@ static void drop(builder *b, size_t depth)
         cfx_datum_release(b->stack[--b->depth]);
 }
 
+/* ---- layouts of images --------------------------------------------------------------------- */
+
+/* Whether an operator gives the same elements for any strides of its arguments, and its result the
+ * layout of its first argument. Others get the layout that the program would have. */
+static bool keeps_layout(cfx_operator op)
+{
+    switch ((int)op) {
+    case CFX_OPID_conv2d: case CFX_OPID_convolution: case CFX_OPID_batch_norm:
+    case CFX_OPID_max_pool2d: case CFX_OPID_avg_pool2d: case CFX_OPID_adaptive_avg_pool2d:
+    case CFX_OPID_dropout: case CFX_OPID_cat: case CFX_OPID_mean:
+        return true;
+    default:
+        return cfx_operator_flags(op) & CFX_OPERATOR_ELEMENTWISE;
+    }
+}
+
+static bool has_strides_of(const cfx_tensor *a, const cfx_tensor *b)
+{
+    for (size_t i = 0; i < a->ndim && i < b->ndim; i++)
+        if (a->size[i] > 1 && a->stride[i] != b->stride[i])
+            return false;
+    return a->ndim == b->ndim;
+}
+
+static bool is_planned(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->planned;
+}
+
+/* A tensor in the layout that the program would have it in. Takes `d` over. */
+static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
+{
+    if (!is_planned(d) || was.kind != CFX_DATUM_TENSOR ||
+        has_strides_of(d.as.tensor, was.as.tensor))
+        return d;
+    cfx_datum result = cfx_datum_invalid();
+    if (cfx_tensor_is_contiguous(was.as.tensor))
+        result = cfxi_rt_call_planned(b->plan->rt, &b->planner, CFX_OPID_contiguous, &d, 1, b->err);
+    else
+        cfx_error_set(b->err, CFX_E_UNSUPPORTED, "strides that are not kept");
+    cfx_datum_release(d);
+    return result;
+}
+
+/* The image of a convolution with known weights, with its channels side by side. */
+static cfx_status turn_image(builder *b, cfx_operator op)
+{
+    const cfx_datum x = b->stack[0];
+    const bool is_conv = (op == CFX_OPID_conv2d || op == CFX_OPID_convolution) && b->depth > 1 &&
+                         is_planned(x) && x.as.tensor->ndim == 4 &&
+                         x.as.tensor->dtype == CFX_DTYPE_FLOAT32 && !is_planned(b->stack[1]);
+    b->finds_images = b->finds_images || is_conv;
+    if (!is_conv || !b->eager || x.as.tensor->stride[1] == 4)
+        return CFX_OK;
+    const cfx_datum args[] = {
+        x, cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, CFX_MEMORY_FORMAT_CHANNELS_LAST)};
+    cfx_datum turned = cfxi_rt_call_planned(b->plan->rt, &b->planner, CFX_OPID_contiguous, args, 2,
+                                            b->err);
+    if (turned.kind == CFX_DATUM_INVALID)
+        return b->err->status;
+    cfx_datum_release(x);
+    b->stack[0] = turned;
+    return CFX_OK;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
 /* Puts what the pieces say on the stack. Slots keep their values: they are only headers. */
-static cfx_status evaluate(builder *b, uint32_t first, uint32_t end)
+static cfx_status evaluate(builder *b, uint32_t first, uint32_t end, bool any_layout)
 {
     const cfx_program *p = b->plan->program;
     const cfxi_piece *pieces = p->pieces.data;
@@ -187,8 +260,10 @@ static cfx_status evaluate(builder *b, uint32_t first, uint32_t end)
                               b->plan->allocator, b->err);
             drop(b, from);
         } else {
-            d = cfx_datum_retain(piece->kind == CFXI_PIECE_CONSTANT ? constants[piece->index]
-                                                                    : b->slots[piece->index]);
+            const bool constant = piece->kind == CFXI_PIECE_CONSTANT;
+            d = cfx_datum_retain(constant ? constants[piece->index] : b->slots[piece->index]);
+            if (!constant && b->eager && !any_layout)
+                d = restored(b, d, b->was[piece->index]);
         }
         b->stack[b->depth++] = d;
         if (d.kind == CFX_DATUM_INVALID)
@@ -201,19 +276,25 @@ static cfx_status run_instruction(builder *b, const cfxi_instruction *i)
 {
     if (i->custom)
         return cfx_error_set(b->err, CFX_E_UNSUPPORTED, "custom operators have no plan");
-    CFX_TRY(evaluate(b, i->first, i->end));
+    CFX_TRY(evaluate(b, i->first, i->end, keeps_layout(i->op)));
+    CFX_TRY(turn_image(b, i->op));
     cfx_datum result = cfxi_rt_call_planned(b->plan->rt, &b->planner, i->op, b->stack, i->num_args,
                                             b->err);
     drop(b, 0);
     if (result.kind == CFX_DATUM_INVALID)
         return b->err->status;
+    cfx_datum *given = b->given ? push(b->given, sizeof *given, b->plan->allocator, b->err) : NULL;
+    if (given)
+        *given = cfx_datum_retain(result);
     if (i->slot == CFXI_NO_SLOT) {
         cfx_datum_release(result);
         return CFX_OK;
     }
     cfx_datum_release(b->slots[i->slot]);
     b->slots[i->slot] = result;
-    return CFX_OK;
+    if (b->eager)
+        b->was[i->slot] = b->eager[b->plan->running];
+    return b->given && !given ? CFX_E_NOMEM : CFX_OK;
 }
 
 /* An input with planned memory of the same layout. */
@@ -262,6 +343,8 @@ static cfx_status set_inputs(builder *b, const cfx_datum *inputs, size_t n)
         CFX_TRY(list_tensors(b, planned));
         if (input->slot != CFXI_NO_SLOT)
             b->slots[input->slot] = cfx_datum_retain(planned);
+        if (input->slot != CFXI_NO_SLOT && b->eager)
+            b->was[input->slot] = planned;
     }
     return CFX_OK;
 }
@@ -278,23 +361,28 @@ static cfx_status run_program(builder *b, const cfx_datum *inputs, size_t n)
         b->plan->result = cfx_datum_none();
         return CFX_OK;
     }
-    CFX_TRY(evaluate(b, p->result, (uint32_t)p->pieces.size));
+    CFX_TRY(evaluate(b, p->result, (uint32_t)p->pieces.size, false));
     b->plan->result = b->stack[--b->depth];
     return list_tensors(b, b->plan->result);
 }
 
-static cfx_status build(cfxi_plan *plan, const cfx_datum *inputs, size_t n, cfx_error *err)
+/* `eager` and `given` as in builder. *finds_images becomes whether to build once more. */
+static cfx_status build(cfxi_plan *plan, const cfx_datum *inputs, size_t n, const cfx_datum *eager,
+                        cfxi_vec *given, bool *finds_images, cfx_error *err)
 {
     const cfx_program *p = plan->program;
-    builder b = {.planner = {note}, .plan = plan, .address = FIRST_ADDRESS, .err = err};
-    const size_t count = (size_t)p->num_slots + p->most_pieces + 1;
+    builder b = {.planner = {note}, .plan = plan, .address = FIRST_ADDRESS, .eager = eager,
+                 .given = given, .err = err};
+    const size_t count = 2 * (size_t)p->num_slots + p->most_pieces + 1;
     b.slots = cfxi_base_alloc(plan->allocator, count * sizeof *b.slots);
     if (!b.slots)
         return cfxi_base_nomem(err);
     for (size_t i = 0; i < count; i++)
         b.slots[i] = cfx_datum_invalid();
-    b.stack = b.slots + p->num_slots;
+    b.was = b.slots + p->num_slots;
+    b.stack = b.was + p->num_slots;
     const cfx_status status = run_program(&b, inputs, n);
+    *finds_images = b.finds_images;
     drop(&b, 0);
     for (size_t i = 0; i < p->num_slots; i++)
         cfx_datum_release(b.slots[i]);
@@ -304,11 +392,10 @@ static cfx_status build(cfxi_plan *plan, const cfx_datum *inputs, size_t n, cfx_
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
-cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs, size_t n,
-                         cfx_error *err)
+static cfxi_plan *plan_with(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs,
+                            size_t n, const cfx_datum *eager, cfxi_vec *given, bool *finds_images,
+                            cfx_error *err)
 {
-    cfx_error own;
-    err = cfxi_base_error_or(err, &own);
     cfxi_plan *plan = cfxi_base_alloc(p->allocator, sizeof *plan);
     if (!plan)
         return cfxi_base_nomem(err), NULL;
@@ -317,12 +404,39 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, const cfx_datum 
     plan->inputs = cfxi_base_alloc(p->allocator, (p->inputs.size + 1) * sizeof *plan->inputs);
     for (size_t i = 0; plan->inputs && i < p->inputs.size; i++)
         plan->inputs[i] = cfx_datum_invalid();
-    cfx_status status = plan->inputs ? build(plan, inputs, n, err) : cfxi_base_nomem(err);
-    if (status == CFX_OK)
-        status = cfxi_plan_fuse(plan, err);
-    if (status == CFX_OK)
-        status = cfxi_plan_lay_out(plan, err);
-    if (status == CFX_OK)
+    if (!plan->inputs)
+        cfxi_base_nomem(err);
+    else if (build(plan, inputs, n, eager, given, finds_images, err) == CFX_OK)
+        return plan;
+    cfxi_plan_free(plan);
+    return NULL;
+}
+
+/* Where there are images, the plan is built again: with their channels side by side as far as the
+ * program cannot tell, and in the program's own layout wherever it can. */
+cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs, size_t n,
+                         cfx_error *err)
+{
+    cfx_error own;
+    cfxi_vec given = {0};
+    bool finds_images = false;
+    err = cfxi_base_error_or(err, &own);
+    cfxi_plan *plan = plan_with(p, rt, inputs, n, NULL, &given, &finds_images, err);
+    if (plan && finds_images) {
+        cfx_error why = {0};
+        cfxi_plan *turned = plan_with(p, rt, inputs, n, given.data, NULL, &finds_images, &why);
+        for (size_t i = 0; i < given.size; i++)  /* their headers are of the first plan */
+            cfx_datum_release(((cfx_datum *)given.data)[i]);
+        given.size = 0;
+        if (turned) {
+            cfxi_plan_free(plan);
+            plan = turned;
+        }
+    }
+    for (size_t i = 0; i < given.size; i++)
+        cfx_datum_release(((cfx_datum *)given.data)[i]);
+    cfxi_base_vec_free(&given, sizeof(cfx_datum), p->allocator);
+    if (plan && cfxi_plan_fuse(plan, err) == CFX_OK && cfxi_plan_lay_out(plan, err) == CFX_OK)
         return plan;
     cfxi_plan_free(plan);
     return NULL;

@@ -296,6 +296,14 @@ static void describe(const arguments *a, const cfx_tensor *x, const cfx_tensor *
     }
 }
 
+cfx_status cfxi_conv_describe(cfxi_call *c, cfxi_conv *p)
+{
+    arguments a;
+    CFX_TRY(read_arguments(c, &a));
+    describe(&a, a.input, a.weight, a.bias, cfxi_rt_result_at(c, 0), p);
+    return CFX_OK;
+}
+
 static cfx_status compute(cfxi_call *c)
 {
     arguments a;

@@ -27,6 +27,9 @@ typedef struct cfxi_conv {
     int64_t ys[2 + CFXI_SPATIAL];
 } cfxi_conv;
 
+/* A call of a convolution, after its rule, as it would be computed. (conv.c) */
+cfx_status cfxi_conv_describe(cfxi_call *c, cfxi_conv *p);
+
 /* Any type that cfxi_rt_compute_dtype gives, one element after the other. (conv_plain.c) */
 void cfxi_conv_plain(cfx_runtime *rt, cfx_dtype dtype, const cfxi_conv *p);
 /* float32, fast, where it pays: windows that are much wider than the image would be copied with
