@@ -196,10 +196,11 @@ def test_the_table_counts_models():
            "c": {"built": "ok", "cfx": {**good, "length": bad, "one": ""}},
            "d": {"built": bad},
            "e": {"built": "ok", "cfx": {**good, "batch": bad, "recapture": bad, "lower": bad,
-                                        "c": "", "c_sizes": "", "missing": {"torch.x": 3}}},
+                                        "c": "", "c_sizes": "", "file": bad, "file_c": "",
+                                        "missing": {"torch.x": 3}}},
            }  # fmt: skip
     lines = list(zoo.table(collections.OrderedDict(lib=lib)))
-    assert lines[2] == "| lib | 4 | 3 | 3 | 1 | 2 | 3 of 3 | 2 | 2 of 2 |"
+    assert lines[2] == "| lib | 4 | 3 | 3 | 1 | 2 | 3 of 3 | 2 | 2 of 2 | 2 of 3 | 2 of 2 |"
     assert "| torch.x | 1 |" in lines
     assert [line for line in lines if "CaptureError: no" in line] == [
         "| capture: CaptureError: no | 1 | lib: b |", "| length: CaptureError: no | 1 | lib: c |",
