@@ -232,6 +232,31 @@ def test_inputs_that_the_model_makes_are_made_in_evaluation():
     assert rows(model, inputs)["cfx"]["train"] == "ok"
 
 
+class HasScript(torch.nn.Module):
+    """Calls what a file cannot hold."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.jit.script(torch.nn.ReLU())
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_files_are_tried():
+    found = rows(torch.nn.Conv1d(4, 4, 1))["cfx"]
+    assert (found["file"], found["file_c"]) == ("ok", "ok")
+    found = rows(HasScript())["cfx"]
+    assert found["file"]["error"] == "PackageError" and found["file_c"] == ""
+
+
+def test_a_file_that_loses_something_is_found(monkeypatch):
+    import cfx
+
+    monkeypatch.setattr(cfx, "load", lambda file, **kw: Wrong())
+    assert "text" in rows(torch.nn.Conv1d(4, 4, 1))["cfx"]["file"]["text"]
+
+
 class BySize(torch.nn.Module):
     """Computes something else for one row."""
 
@@ -254,7 +279,7 @@ def test_a_graph_that_is_wrong_is_not_mended_by_another_one(monkeypatch):
 
 
 class Wrong(torch.nn.Module):
-    guards = ()
+    guards = graphs = ()
 
     def forward(self, x):
         return x * 2
