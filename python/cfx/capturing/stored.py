@@ -16,10 +16,10 @@ from .boundary import AgainLeaf, Boundary, BoundaryCodeGen, FixedLeaf, NumberLea
 from .guards import Guard
 from .lowered import why_not_lowered
 from .module import CapturedModule
-from .program import Weakly
 from .reduce import input_names
 from .state import MISSING, Slot, assign, plain_name, read_attribute
 from .training import Settings
+from .turns import Weakly
 
 _NUMBERS = {"int": int, "float": float, "bool": bool, "complex": complex}
 
