@@ -2,9 +2,9 @@
 
     python bench/package.py [--repeats 5] [--only WORD] [--folder DIR] [--peers DIR] [--json FILE]
 
-A model with a table of 262 MB, of which a run reads 16 rows, and layers of 252 MB, which a run reads
-whole. It is saved once in each format, in DIR (a temporary folder by default). Then each tool loads
-it in a fresh process, in turns, with the file in the page cache (warm) and without (cold:
+A model with a table of 262 MB, of which a run reads 16 rows, and layers of 252 MB, which a run
+reads whole. It is saved once in each format, in DIR (a temporary folder by default). Then each tool
+loads it in a fresh process, in turns, with the file in the page cache (warm) and without (cold:
 posix_fadvise); medians. Modules that a tool names are imported before the clock starts, and all
 have their bytecode, as installed ones do: each tool runs once before it is measured.
 

@@ -201,6 +201,39 @@ def test_threads_call_one_model(guarded, counting):
     assert kept(x)[0].tolist() == [206.0, 206.0]  # 5 + 8 * 25 calls, and this one
 
 
+def test_eight_threads_run_one_model_a_thousand_times(tmp_path):
+    """Products, a normalisation and a branch on data, with the pool of the runtime: the same bits
+    in each of 8,000 runs."""
+    torch = pytest.importorskip("torch")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = torch.nn.Linear(64, 256), torch.nn.Linear(256, 64)
+            self.norm = torch.nn.LayerNorm(64)
+
+        def forward(self, x):
+            y = self.norm(x + self.down(self.up(x).relu()))
+            if y.sum() > 0:
+                y = y * 2
+            return y
+
+    torch.manual_seed(0)
+    cfx.save(cfx.script(Net().eval()), tmp_path / "net.cfx")
+    run = cfx.runtime.load(tmp_path / "net.cfx", threads=2)
+    inputs = [np.random.default_rng(i).standard_normal((1 + i, 64), np.float32) for i in range(8)]
+    wanted = [run(x).tobytes() for x in inputs]
+    assert len(set(wanted)) == 8
+    turn = iter(range(8))
+
+    def work():
+        i = next(turn)
+        for _ in range(1000):
+            assert run(inputs[i]).tobytes() == wanted[i]
+
+    in_threads(work)
+
+
 def test_the_lock_is_released_while_it_computes(tmp_path):
     """A thread that only counts goes on: Python's lock is not held for the whole of a long run."""
     texts = {"graph.ir": APPLIED.replace("NAME", "sort"), "module.ir": NO_MODULES}
