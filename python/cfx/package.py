@@ -28,6 +28,8 @@ _SMALL = 1 << 16  # bytes of a tensor that is rather copied than read at an odd 
 _OWN = frozenset(vars(torch.nn.Module()))
 _HOOKS = tuple(name for name in _OWN if name.endswith("_hooks"))
 _NESTED = "cfx.GraphModule"  # the class of a captured module that a graph calls
+_ACTIVE = ("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerDecoderLayer")
+_ACTIVATIONS = {"relu": torch.nn.functional.relu, "gelu": torch.nn.functional.gelu}
 _REMADE = ("_flat_weights", "_flat_weight_refs")  # by recurrent layers, from their parameters
 
 
@@ -117,6 +119,8 @@ def _make_module(described: tuple[Any, ...]) -> torch.nn.Module:
         if not isinstance(key, str) or key in _OWN:
             raise PackageError(f"{path} has a setting {key!r} that is not allowed")
         vars(made)[key] = value
+    if name in _ACTIVE and isinstance(settings.get("activation"), str):  # a file that C has written
+        vars(made)["activation"] = _ACTIVATIONS[settings["activation"]]
     made._parameters.update(dict.fromkeys(no_parameters))
     made._buffers.update(dict.fromkeys(no_buffers))
     return made

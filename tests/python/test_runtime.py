@@ -319,6 +319,23 @@ def test_a_module_of_torch(tmp_path):
     assert np.allclose(run(x.numpy()), net(x).detach().numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_layers_with_functions_as_settings(activation, tmp_path):
+    """The activation of a layer of transformers is a function: torch's in Python, a name in C."""
+    torch = pytest.importorskip("torch")
+    from cfx import package
+
+    net = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(
+        8, 2, 16, activation=activation, batch_first=True), 2).eval()  # fmt: skip
+    x = torch.randn(2, 3, 8)
+    cfx.save(cfx.capture(net, x), tmp_path / "net.cfx")
+    assert torch.allclose(cfx.runtime.load(tmp_path / "net.cfx")(x), net(x), atol=1e-5)
+    assert cfx.load(tmp_path / "net.cfx").layers[1].activation is net.layers[1].activation
+    module = package._make_module(("0", "torch.nn.TransformerEncoderLayer", False,
+                                   {"activation": activation}, (), ()))  # as C writes it
+    assert module.activation is net.layers[1].activation
+
+
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="needs make programs")
 def test_the_example_in_c(linear, counting, tmp_path):
     cfx.save_npy(np.ones((1, 3), np.float32), tmp_path / "x.npy")
