@@ -330,7 +330,8 @@ def test_layers_with_functions_as_settings(activation, tmp_path):
     x = torch.randn(2, 3, 8)
     cfx.save(cfx.capture(net, x), tmp_path / "net.cfx")
     assert torch.allclose(cfx.runtime.load(tmp_path / "net.cfx")(x), net(x), atol=1e-5)
-    assert cfx.load(tmp_path / "net.cfx").layers[1].activation is net.layers[1].activation
+    layer = cfx.load(tmp_path / "net.cfx").get_submodule("layers.1")
+    assert layer.activation is net.layers[1].activation
     module = package._make_module(("0", "torch.nn.TransformerEncoderLayer", False,
                                    {"activation": activation}, (), ()))  # as C writes it
     assert module.activation is net.layers[1].activation
