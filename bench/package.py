@@ -157,7 +157,8 @@ def by_openvino(folder, ids):
 
     def load():
         core = openvino.Core()
-        model = core.compile_model(core.read_model(folder / "model.xml"), "CPU")
+        model = core.compile_model(core.read_model(folder / "model.xml"), "CPU",
+                                   {"INFERENCE_PRECISION_HINT": "f32"})  # fmt: skip
         return lambda: model([ids])[0]
 
     return load

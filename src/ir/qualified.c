@@ -51,8 +51,8 @@ bool cfxi_ir_is_type_text(const char *text, size_t size)
     for (size_t at = 0; at < size; at++) {
         const size_t end = word_end(text, size, at);
         if (end > at) {
-            if (after || !is_word(text + at, end - at))
-                return false;  /* two words need a sign between them */
+            if (after || !is_word(text + at, end - at) || (text[at] == '.' && depth == 0))
+                return false;  /* two words need a sign between them; ... is for tuple[int, ...] */
             after = true;
             empty = false;
         }
