@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .. import ops
 from .._core import Runtime
 from .explained import CompileReport, GraphReport
 from .parts import Parts, compile_parts, value_of, why_not_tensor
@@ -207,6 +208,17 @@ def _why_not(gm: Any, inputs: Sequence[Any]) -> str | None:
 # ---- training ----------------------------------------------------------------------------------
 
 
+@functools.cache
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    """What PyTorch writes in terms of other operators, where the operator table has no row; not
+    what draws random numbers."""
+    return {
+        op: rule for op, rule in torch._decomp.decomposition_table.items()
+        if isinstance(op, torch._ops.OpOverload) and op.namespace == "aten"
+        and torch.Tag.nondeterministic_seeded not in op.tags and ops.find(op) is None
+    }  # fmt: skip
+
+
 def _boxed(run: Callable[..., Any]) -> Callable[..., Any]:
     """As AOTAutograd calls graphs: with a list, which it may empty."""
 
@@ -232,7 +244,7 @@ def _through_autograd(gm: Any, inputs: Sequence[Any], settings: Settings,
 
     made: Callable[..., Any] = aot_autograd(
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
-        inference_compiler=compiler("inference"),
+        inference_compiler=compiler("inference"), decompositions=_decompositions(),
     )(gm, inputs)  # fmt: skip
     return made
 

@@ -88,14 +88,47 @@ def _reasons(graph: Graph) -> dict[str, str]:
         if node.op not in _CALLS:
             continue
         why = why or next((unfit[n] for n in node.all_input_nodes if n in unfit), None)
-        why = why or (_RANDOM if effect & _DRAWS else None)
+        draws = effect & _DRAWS or node.target is dropout_mask
+        why = why or (_RANDOM if draws else None)
         if why is not None:
             reasons[node.name] = why
     return reasons
 
 
+def dropout_mask(sizes: list[int], p: float, dtype: Any) -> Any:
+    """The mask that torch.native_dropout draws for a tensor of these sizes."""
+    return torch.native_dropout(torch.empty(sizes, dtype=dtype), p, True)[1]
+
+
+def _free_masks(graph: Graph) -> None:
+    """Lets PyTorch draw the masks of dropout before anything else runs: they depend on sizes alone.
+    The rest of the call is arithmetic:
+
+        %y, %m = native_dropout(%x, 0.1, True)   =>   %m = dropout_mask(sizes, 0.1, float32)
+                                                      %y = %x * %m * (1 / 0.9)
+    """
+    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.native_dropout.default):
+        x, p, train = node.args
+        value = value_of(x) if isinstance(x, Node) else None
+        known = isinstance(value, torch.Tensor) and all(type(n) is int for n in value.shape)
+        items = all(user.target is operator.getitem for user in node.users)
+        if not known or not items or train is not True or not 0 < p < 1:
+            continue
+        with graph.inserting_before(node):
+            drawn = (list(value.shape), p, value.dtype)
+            mask = graph.call_function(dropout_mask, drawn)
+            half = graph.call_function(torch.ops.aten.mul.Tensor, (x, mask))
+            made = graph.call_function(torch.ops.aten.mul.Tensor, (half, 1 / (1 - p)))
+        for user in list(node.users):
+            user.replace_all_uses_with(made if user.args[1] == 0 else mask)
+            graph.erase_node(user)
+        graph.erase_node(node)
+
+
 def _may_write(node: Node) -> bool:
     """Whether a call that is not in the operator table may write to a value."""
+    if node.target is dropout_mask:
+        return False
     if isinstance(node.target, torch._ops.OpOverload):
         return bool(node.target._schema.is_mutable)
     return node.target is not operator.getitem and _row(node) is None
@@ -188,7 +221,8 @@ class _Lowering:
                    for node, effect in effects if node.op in _CALLS)
 
     def draws(self) -> list[str]:
-        return [n.name for n, e in zip(self.graph.nodes, _core._effects(self.graph)) if e & _DRAWS]
+        return [n.name for n, e in zip(self.graph.nodes, _core._effects(self.graph))
+                if e & _DRAWS or n.target is dropout_mask]
 
 
 def _reason(text: str) -> str:
@@ -246,6 +280,7 @@ def compile_parts(gm: Any, runtime: Runtime | None, smallest: int = 2) -> Parts:
     module = from_torch(gm)
     source = module.graph
     _declare_numbers(source)
+    _free_masks(source)
     stay = _reasons(source)
     low = _Lowering(module, source, stay)
     if not low.left():
