@@ -1,20 +1,25 @@
 """torch.compile with the backend "cfx": results and gradients against eager PyTorch, crossings, the
 time to compile and to run against Inductor.
 
-    PYTHONPATH=python python bench/compile_backend.py [--update] [--no-inductor] [MODEL ...]
+    PYTHONPATH=python python bench/compile_backend.py [--update] [--inductor MODEL,...] [MODEL ...]
+    PYTHONPATH=python python bench/compile_backend.py --programs [--update] [--every N]
 
 All models of tests/zoo in their small sizes, once without gradients and once in training. Errors
-are measured against float64, relative to the norm: `ours / eager` has both, because some networks
-amplify rounding. The time of a back end is what its own functions take; Dynamo and AOTAutograd are
-in the totals. Inductor starts with an empty cache folder for each model. Then the programs of
-tests/python/programs and capture_programs: how many do what eager PyTorch does. --update writes the
-tables of docs/interop.md.
+are measured against float64, relative to the norm, for cfx and for eager PyTorch, because some
+networks amplify rounding. The time of a back end is what its own functions take; Dynamo and AOTAutograd are
+in the totals. Inductor starts with an empty cache folder for each model; it takes minutes, so
+--inductor names the models that it compiles ("" for none).
+
+--programs: the programs of tests/python/programs and capture_programs, each in a process of its
+own: how many do what eager PyTorch does; where they do not, the backend "eager" is asked, too, for
+Dynamo may be the reason. --update writes the tables of docs/interop.md.
 """
 import argparse
 import copy
+import json
 import os
-import signal
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -93,16 +98,20 @@ def by_inductor(model, inputs, train):
 
     folder = tempfile.mkdtemp()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-    clock, plain = Clock(), compile_fx.compile_fx_inner
-    compile_fx.compile_fx_inner = clock.watch(plain)
+    clock = Clock()
+    inner = clock.watch(compile_fx.compile_fx_inner)
+
+    def timed(gm, examples):
+        return compile_fx.compile_fx(gm, examples, inner_compile=inner)
+
     try:
         torch._dynamo.reset()
-        fast = torch.compile(model, backend="inductor", options={"fx_graph_cache": False})
-        begun = time.perf_counter()
-        run(fast, inputs, train)
-        return fast, clock.seconds, time.perf_counter() - begun
+        fast = torch.compile(model, backend=timed)
+        with torch._inductor.config.patch(fx_graph_cache=False, force_disable_caches=True):
+            begun = time.perf_counter()
+            run(fast, inputs, train)
+            return fast, clock.seconds, time.perf_counter() - begun
     finally:
-        compile_fx.compile_fx_inner = plain
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -174,7 +183,7 @@ def cells(row):
 def models_table(names, train, inductor):
     rows = []
     for name in names:
-        rows.append(judge(name, train, inductor))
+        rows.append(judge(name, train, name in inductor))
         print(" | ".join(map(str, cells(rows[-1]))), flush=True)
     text = table(HEADS, [cells(row) for row in rows])
     ratios = [row["inductor"][0] / row["own"] for row in rows if row["inductor"]]
@@ -198,7 +207,9 @@ def does_the_same(programs, program):
     got = programs.run(fast, program.calls)
     bad = [programs.disagreement(a, b, exact=False, words=False) for a, b in zip(want, got)]
     graphs = cfx.explain(fast).graphs
-    return {"why": next(filter(None, bad), ""), "graphs": len(graphs),
+    why = next(filter(None, bad), "")
+    dynamo = bool(why) and not compiles_in_eager(programs, program)
+    return {"why": why, "dynamo": dynamo, "graphs": len(graphs),
             "in_c": sum(g.in_c for g in graphs), "left": sum(len(g.left) for g in graphs),
             "fallbacks": sum(g.fallback is not None for g in graphs),
             "crossings": sum(g.crossings for g in graphs)}  # fmt: skip
@@ -206,8 +217,6 @@ def does_the_same(programs, program):
 
 def in_child(programs, program):
     """Apart, for a program may end the process, or take for ever."""
-    import json
-
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
@@ -249,14 +258,15 @@ def programs_table(every=1):
         listed = package.load_all()[::every]
         found = [in_child(suite, program) for program in listed]
         right = sum(not row["why"] for row in found)
+        dynamo = sum(row.get("dynamo", False) for row in found)
         for program, row in zip(listed, found):
-            if row["why"]:
+            if row["why"] and not row.get("dynamo"):
                 wrong.append(f"{program.topic}.{program.name}: {row['why'][:160]}")
         counts = [sum(row.get(key, 0) for row in found)
                   for key in ("graphs", "in_c", "left", "fallbacks", "crossings")]
-        rows.append([title, len(listed), right, *counts])
+        rows.append([title, len(listed), right, dynamo, len(listed) - right - dynamo, *counts])
     print("\n".join(wrong))
-    return table(("programs", "all", "equal", "graphs", "calls in C", "in PyTorch", "fallbacks",
+    return table(("programs", "tried", "equal", "different with any back end", "different", "graphs", "calls in C", "in PyTorch", "fallbacks",
                   "crossings"), rows)  # fmt: skip
 
 
@@ -264,20 +274,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*")
     parser.add_argument("--update", action="store_true")
-    parser.add_argument("--no-inductor", action="store_true")
-    parser.add_argument("--no-programs", action="store_true")
+    parser.add_argument("--inductor", help="models that Inductor compiles, too; all by default")
+    parser.add_argument("--programs", action="store_true")
     parser.add_argument("--every", type=int, default=1, help="take each n-th program")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     names = options.models or list(zoo.MODELS)
+    chosen = names if options.inductor is None else options.inductor.split(",")
     texts = {}
-    for train in (False, True):
-        key = "compile training" if train else "compile inference"
-        texts[key] = models_table(names, train, not options.no_inductor)
-        print(texts[key].rpartition("\n")[2])
-    if not options.no_programs:
+    if options.programs:
         texts["compile programs"] = programs_table(options.every)
         print(texts["compile programs"])
+    for train in () if options.programs else (False, True):
+        key = "compile training" if train else "compile inference"
+        texts[key] = models_table(names, train, chosen)
+        print(texts[key].rpartition("\n")[2])
     if options.update:
         page = ROOT / "docs/interop.md"
         text = page.read_text()

@@ -1,4 +1,5 @@
 """torch.compile(model, backend="cfx"): results, gradients, effects, what runs where, fallbacks."""
+import copy
 import subprocess
 import sys
 import warnings
@@ -169,6 +170,67 @@ def test_a_size_that_is_marked():
     y = torch.randn(7, 4)
     torch.testing.assert_close(fast(y), y.softmax(0).flatten())
     assert len(graphs(fast)) == 1
+
+
+# ---- training ----------------------------------------------------------------------------------
+
+
+def train(model, run, inputs):
+    """The loss, all gradients and the buffers after one step."""
+    torch.manual_seed(5)
+    loss = sum(x.pow(2).mean() for x in torch.utils._pytree.tree_leaves(run(*inputs)))
+    loss.backward()
+    return loss.detach(), [p.grad for p in model.parameters()], list(model.buffers())
+
+
+@pytest.mark.parametrize("name", ["mlp", "bert", "gpt2", "unet", "vit_b_16"])
+def test_models_train_in_c(name):
+    model, inputs = zoo.make(name, small=True)
+    model.train()
+    other = copy.deepcopy(model)
+    fast = compiled(other, options=STRICT)
+    want, got = train(model, model, inputs), train(other, fast, inputs)
+    torch.testing.assert_close(got, want, rtol=2e-3, atol=1e-4)
+    report = cfx.explain(fast)
+    assert [graph.kind for graph in report.graphs] == ["forward", "backward"]
+    assert report.graphs[1].left == [] and report.graphs[1].in_c > 10
+    drawn = {left.target for left in report.graphs[0].left}
+    assert drawn <= {"cfx.interop.parts.dropout_mask"} and report.crossings == len(drawn)
+
+
+def test_optimizer_steps_are_seen():
+    torch.manual_seed(0)
+    model, x = nn.Linear(3, 1), torch.ones(4, 3)
+    twin = copy.deepcopy(model)
+    losses = []
+    for each, run in ((model, model), (twin, compiled(twin, options=STRICT))):
+        steps = torch.optim.SGD(each.parameters(), lr=0.01)
+        for _ in range(4):
+            steps.zero_grad()
+            loss = run(x).pow(2).sum()
+            loss.backward()
+            steps.step()
+        losses.append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5) and losses[0] < 1
+
+
+def test_gradients_of_inputs_and_the_callers_mode():
+    fast = compiled(lambda x, y: (x * y).tanh(), options=STRICT)
+    x, y = torch.randn(3, requires_grad=True), torch.randn(3)
+    result = fast(x, y)
+    assert result.requires_grad
+    (grad,) = torch.autograd.grad(result.sum(), x)
+    torch.testing.assert_close(grad, y * (1 - (x * y).tanh() ** 2))
+    with torch.no_grad():
+        assert not fast(x, y).requires_grad
+    assert [graph.kind for graph in graphs(fast)] == ["forward", "backward", "inference"]
+
+
+def test_autocast_is_written_out():
+    fast, x = compiled(lambda x: x @ x, options=STRICT), torch.randn(4, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(fast(x), x @ x, rtol=2e-2, atol=2e-2)
+        assert fast(x).dtype == torch.bfloat16
 
 
 # ---- fallbacks and errors ----------------------------------------------------------------------

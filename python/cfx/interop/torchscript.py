@@ -669,6 +669,8 @@ class _Block:
         lists = [u for u in changed if u in free]
         operands = self.operands(free)
         regions = [self.branch(block, operands, lists) for block in blocks]
+        if test.target is bool and isinstance(test.args[0], Node):
+            test = test.args[0]  # torch.cond takes the tensor
         made = self.call(ops.cond, (test, *regions, tuple(operands)))
         return self.spread(made, node.outputsSize(), lists)
 
