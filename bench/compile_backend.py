@@ -6,9 +6,9 @@ time to compile and to run against Inductor.
 
 All models of tests/zoo in their small sizes, once without gradients and once in training. Errors
 are measured against float64, relative to the norm, for cfx and for eager PyTorch, because some
-networks amplify rounding. The time of a back end is what its own functions take; Dynamo and AOTAutograd are
-in the totals. Inductor starts with an empty cache folder for each model; it takes minutes, so
---inductor names the models that it compiles ("" for none).
+networks amplify rounding. The time of a back end is what its own functions take; Dynamo and
+AOTAutograd are in the totals. Inductor starts with an empty cache folder for each model; it takes
+minutes, so --inductor names the models that it compiles ("" for none).
 
 --programs: the programs of tests/python/programs and capture_programs, each in a process of its
 own: how many do what eager PyTorch does; where they do not, the backend "eager" is asked, too, for
@@ -58,6 +58,8 @@ def no_dropout(model):
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
+        if isinstance(module, torch.nn.RNNBase):
+            module.dropout = 0.0
     return model
 
 
@@ -190,7 +192,8 @@ def models_table(names, train, inductor):
     right = sum(row["right"] for row in rows)
     text += f"\n\n{right} of {len(rows)} equal."
     if ratios:
-        text += (f" Inductor's own time is {min(ratios):.0f} to {max(ratios):.0f} times that of cfx, "
+        text += (f" Inductor's own time is {min(ratios):.0f} to {max(ratios):.0f} times that of "
+                 f"cfx, "
                  f"{statistics.median(ratios):.0f} in the median.")
     return text
 
@@ -266,8 +269,9 @@ def programs_table(every=1):
                   for key in ("graphs", "in_c", "left", "fallbacks", "crossings")]
         rows.append([title, len(listed), right, dynamo, len(listed) - right - dynamo, *counts])
     print("\n".join(wrong))
-    return table(("programs", "tried", "equal", "different with any back end", "different", "graphs", "calls in C", "in PyTorch", "fallbacks",
-                  "crossings"), rows)  # fmt: skip
+    return table(("programs", "tried", "equal", "different with any back end", "different",
+                  "graphs", "calls in C", "in PyTorch", "fallbacks", "crossings"),
+                 rows)  # fmt: skip
 
 
 def main():
@@ -288,7 +292,7 @@ def main():
     for train in () if options.programs else (False, True):
         key = "compile training" if train else "compile inference"
         texts[key] = models_table(names, train, chosen)
-        print(texts[key].rpartition("\n")[2])
+        print(texts[key].rpartition("\n")[2], flush=True)
     if options.update:
         page = ROOT / "docs/interop.md"
         text = page.read_text()

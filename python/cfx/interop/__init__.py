@@ -3,7 +3,7 @@
 convert.py   graphs and modules in both directions
 entry.py     what cfx's functions do with objects of torch.fx that they are given
 presence.py  what code that knows only torch.fx sees while cfx traces
-torchscript.py, script_calls.py  graphs from TorchScript
+torchscript.py, script_values.py, script_calls.py  graphs from TorchScript
 backend.py   torch.compile(model, backend="cfx")
 parts.py     a graph of torch.compile as programs in C, and what stays in PyTorch
 explained.py what torch.compile has made of a model

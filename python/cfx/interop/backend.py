@@ -62,7 +62,7 @@ def _expected_strides(gm: Any) -> list[tuple[int, ...] | None]:
     results = next(node for node in reversed(gm.graph.nodes) if node.op == "output").args[0]
     found: list[tuple[int, ...] | None] = []
     for result in results if isinstance(results, (tuple, list)) else [results]:
-        value = value_of(result) if isinstance(result, torch.fx.Node) else None
+        value: Any = value_of(result) if isinstance(result, torch.fx.Node) else None
         known = isinstance(value, torch.Tensor) and all(
             type(n) is int for n in (*value.shape, *value.stride()))
         found.append(tuple(value.stride()) if known else None)

@@ -109,7 +109,7 @@ def _free_masks(graph: Graph) -> None:
     """
     for node in graph.find_nodes(op="call_function", target=torch.ops.aten.native_dropout.default):
         x, p, train = node.args
-        value = value_of(x) if isinstance(x, Node) else None
+        value: Any = value_of(x) if isinstance(x, Node) else None
         known = isinstance(value, torch.Tensor) and all(type(n) is int for n in value.shape)
         items = all(user.target is operator.getitem for user in node.users)
         if not known or not items or train is not True or not 0 < p < 1:
@@ -235,8 +235,8 @@ def _computes(node: Node) -> bool:
     return _row(node) not in _IDLE
 
 
-_IDLE = frozenset(["getitem", "size", "getattr", "view", "reshape", "transpose", "permute", "expand",
-                   "unsqueeze", "squeeze", "tuple", "t", "detach", "alias"])  # fmt: skip
+_IDLE = frozenset(["getitem", "size", "getattr", "view", "reshape", "transpose", "permute",
+                   "expand", "unsqueeze", "squeeze", "tuple", "t", "detach", "alias"])  # fmt: skip
 
 
 def _small_parts(parts: list[dict[Node, int]], smallest: int) -> dict[str, str]:
@@ -265,7 +265,7 @@ def _fuse(low: _Lowering, parts: list[dict[Node, int]], runtime: Runtime | None)
 
 
 def _count_crossings(graph: Graph) -> int:
-    kinds = []
+    kinds: list[bool] = []
     for node in graph.nodes:
         own = str(node.target).startswith(_PROGRAM)
         item = node.target is operator.getitem

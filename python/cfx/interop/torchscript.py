@@ -8,8 +8,6 @@ new list, which takes the place of the old one, and is a part of a loop's state.
 All that cannot be converted is reported together in a ScriptConversionError, with source lines.
 """
 import operator
-import re
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -20,6 +18,11 @@ from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import Node
 from . import script_calls as calls
+from .script_values import (
+    Context, Number, Object, Refused, Unknown, changes_first, constant_of, find_changed,
+    find_free, is_append, is_written, items_of, kinds_of, like, name_of, nodes_in,
+    note_attributes, rebuilt, tuple_class, where_of, without_defaults,
+)  # fmt: skip
 
 _ENDLESS = 2**62  # the most turns of a `while`
 
@@ -38,184 +41,8 @@ class ScriptConversionError(TypeError):
     def __init__(self, findings: list[Unconverted]) -> None:
         self.findings = findings
         rows = [f"{f.where or 'unknown line'}: {f.call}: {f.why}" for f in findings]
-        super().__init__(f"cannot convert {len(rows)} calls of TorchScript:\n  " + "\n  ".join(rows))
-
-
-class _Refused(Exception):
-    """Why one call cannot be converted."""
-
-
-class _Object(NamedTuple):
-    """A module, which is known, and where it is."""
-
-    path: str
-    module: Any
-
-    def at(self, name: str) -> str:
-        return f"{self.path}.{name}" if self.path else name
-
-
-class _Number(NamedTuple):
-    """A number that a trace has made a tensor of: most become numbers again."""
-
-    value: Any
-
-
-class _Context(NamedTuple):
-    """torch.no_grad() or torch.enable_grad()."""
-
-    enabled: bool
-    before: list[Any]  # whether gradients were enabled, for each time that it was entered
-
-
-class _Unknown:
-    """The value of a call that was refused."""
-
-
-# ---- values ------------------------------------------------------------------------------------
-
-
-def _items(value: Any) -> Iterator[Any]:
-    """The values at the leaves of lists, tuples and dicts."""
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from _items(item)
-    elif isinstance(value, (list, tuple)) and not isinstance(value, (_Object,)):
-        for item in value:
-            yield from _items(item)
-    else:
-        yield value
-
-
-def _nodes(value: Any) -> list[Node]:
-    return [item for item in _items(value) if isinstance(item, Node)]
-
-
-def _rebuilt(value: Any, change: Callable[[Node], Any]) -> Any:
-    if isinstance(value, Node):
-        return change(value)
-    if isinstance(value, _Object):
-        return value
-    if isinstance(value, _Number):
-        return _Number(_rebuilt(value.value, change))
-    if isinstance(value, dict):
-        return {key: _rebuilt(item, change) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return _like(value, [_rebuilt(item, change) for item in value])
-    return value
-
-
-def _like(value: Any, items: list[Any]) -> Any:
-    """A list or tuple of the class of another."""
-    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-
-
-def _tuple_class(kind: Any) -> Any:
-    """The class of a tuple; one that was declared is found where it was declared."""
-    text = str(kind)
-    if not text.startswith("__torch__."):
-        return None
-    module, _, name = re.sub(r"___torch_mangle_\d+\.", "", text[10:]).rpartition(".")
-    found = getattr(sys.modules.get(module), name, None)
-    if not hasattr(found, "_fields"):
-        raise _Refused(f"it makes a named tuple of the class {module}.{name}, which is not "
-                       "imported; import it first, or return a plain tuple")
-    return found
-
-
-def _name(value: Any) -> str:
-    """A Python name from the name of a value: "x.1" is "x"."""
-    name = re.sub(r"\W", "_", re.sub(r"\.\d+$", "", value.debugName()))
-    return name if name.isidentifier() else f"v{name}"
-
-
-def _where(node: Any) -> str | None:
-    found = re.search(r'File "(.*?)", line (\d+)', node.sourceRange())
-    return f"{found[1]}:{found[2]}" if found else None
-
-
-def _free(block: Any, inside: set[int], found: dict[int, Any]) -> None:
-    """The values that a block reads and does not define, in order."""
-    inside.update(value.unique() for value in block.inputs())
-    for node in block.nodes():
-        for value in node.inputs():
-            if value.unique() not in inside:
-                found.setdefault(value.unique(), value)
-        for inner in node.blocks():
-            _free(inner, inside, found)
-        inside.update(value.unique() for value in node.outputs())
-    for value in block.outputs():
-        if value.unique() not in inside:
-            found.setdefault(value.unique(), value)
-
-
-def _changes_first(node: Any) -> bool:
-    """Whether a call changes the list or dict that is its first argument."""
-    kind = next(iter(node.inputs())).type().kind() if list(node.inputs()) else ""
-    return kind in ("ListType", "DictType") and node.kind() in calls.LIST_METHODS
-
-
-def _changed(block: Any, found: dict[int, None]) -> None:
-    """The lists and dicts that a block changes."""
-    for node in block.nodes():
-        if _changes_first(node):
-            found[next(iter(node.inputs())).unique()] = None
-        for inner in node.blocks():
-            _changed(inner, found)
-
-
-def _without_defaults(target: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """The arguments of a call that are not what they would be anyway."""
-    params = target._schema.arguments
-    named = {p.name: p.default_value for p in params if p.has_default_value()}
-    kept = {k: v for k, v in kwargs.items() if k not in named or not _is_default(v, named[k])}
-    while args and params[len(args) - 1].name in named and _is_default(
-            args[-1], named[params[len(args) - 1].name]):
-        args = args[:-1]
-    return args, kept
-
-
-def _is_default(value: Any, default: Any) -> bool:
-    return not _nodes(value) and type(value) is type(default) and value == default
-
-
-def _is_written(value: Node, buffer: Node) -> bool:
-    """Whether a value is what an in-place call has made of a buffer: then it is the buffer."""
-    while isinstance(value, Node) and value.op == "call_function":
-        name = getattr(getattr(value.target, "_schema", None), "name", "")
-        if not name.endswith("_") or not value.args:
-            return False
-        value = value.args[0]  # type: ignore[assignment]
-    return isinstance(value, Node) and value.op == "get_attr" and value.target == buffer.target
-
-
-def _note_attributes(block: Any, paths: dict[int, str], job: "_Job") -> None:
-    """Finds out which attributes the program assigns, and which of these it writes to in place."""
-    for node in block.nodes():
-        inputs = list(node.inputs())
-        if node.kind() in ("prim::GetAttr", "prim::SetAttr") and inputs[0].unique() in paths:
-            prefix = paths[inputs[0].unique()]
-            path = f"{prefix}.{node.s('name')}" if prefix else node.s("name")
-            if node.kind() == "prim::SetAttr":
-                job.assigned.add(path)
-            else:
-                paths[node.output().unique()] = path
-        elif inputs and node.kind().endswith("_") and inputs[0].unique() in paths:
-            job.written.add(paths[inputs[0].unique()])
-        for inner in node.blocks():
-            _note_attributes(inner, paths, job)
-
-
-def _kinds(node: Any) -> list[str]:
-    return [value.type().kind() for value in node.inputs()]
-
-
-def _is_append(node: Any) -> bool:
-    return node.kind() in ("aten::append", "aten::extend")
-
-
-def _constant(value: Any) -> Any:
-    return value.node().output().toIValue() if value.node().kind() == "prim::Constant" else None
+        head = f"cannot convert {len(rows)} calls of TorchScript:"
+        super().__init__("\n  ".join([head, *rows]))
 
 
 # ---- one graph ---------------------------------------------------------------------------------
@@ -261,11 +88,11 @@ class _Block:
     def convert(self, node: Any) -> None:
         outer, self.here = self.here, node
         inputs = [self.get(value) for value in node.inputs()]
-        results: Any = [_Unknown()] * node.outputsSize()
+        results: Any = [Unknown()] * node.outputsSize()
         try:
-            if not any(isinstance(item, _Unknown) for item in _items(inputs)):
+            if not any(isinstance(item, Unknown) for item in items_of(inputs)):
                 results = self.results(node, inputs)
-        except _Refused as why:
+        except Refused as why:
             self.refuse(node, str(why))
         except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError) as error:
             self.refuse(node, f"{type(error).__name__}: {error}")
@@ -274,16 +101,16 @@ class _Block:
         self.here = outer
 
     def refuse(self, node: Any, why: str) -> None:
-        self.job.findings.append(Unconverted(node.kind(), _where(node), why))
+        self.job.findings.append(Unconverted(node.kind(), where_of(node), why))
 
     # -- nodes
 
     def call(self, target: Any, args: Any, kwargs: Any = None) -> Node:
         """A call of a function, with the source line of TorchScript."""
         outputs = list(self.here.outputs())
-        name = _name(outputs[0]) if len(outputs) == 1 else None
+        name = name_of(outputs[0]) if len(outputs) == 1 else None
         node = self.graph.create_node("call_function", target, tuple(args), kwargs or {}, name)
-        where = _where(self.here)
+        where = where_of(self.here)
         if where is not None:
             path, _, line = where.rpartition(":")
             node.meta["stack_trace"] = f'  File "{path}", line {line}, in {self.here.kind()}'
@@ -297,7 +124,7 @@ class _Block:
 
     def python(self, function: Callable[..., Any], args: Any) -> Any:
         """A call on numbers: computed if they are known."""
-        return function(*args) if not _nodes(args) else self.call(function, args)
+        return function(*args) if not nodes_in(args) else self.call(function, args)
 
     # -- calls
 
@@ -311,13 +138,13 @@ class _Block:
             return [inputs[0]]
         if kind in calls.ATTRIBUTES:
             return [self.call(getattr, (inputs[0], kind.removeprefix("prim::")))]
-        if _changes_first(node):
+        if changes_first(node):
             return self.change(node, inputs)
-        if any(isinstance(x, _Number) for x in inputs) and kind in calls.PYTHON:
+        if any(isinstance(x, Number) for x in inputs) and kind in calls.PYTHON:
             return self.on_numbers(kind, inputs)
         if kind in calls.PYTHON and self.is_python(node):
             return [self.python(calls.PYTHON[kind], self.comparable(node, inputs))]
-        if (kind.startswith("aten::") and _kinds(node)[:1] == ["StringType"] and
+        if (kind.startswith("aten::") and kinds_of(node)[:1] == ["StringType"] and
                 hasattr(str, kind.removeprefix("aten::"))):
             return [self.of_text(node, inputs)]
         return self.on_overload(node, inputs)
@@ -325,8 +152,8 @@ class _Block:
     def of_text(self, node: Any, inputs: list[Any]) -> Any:
         """A method of str."""
         name = node.kind().removeprefix("aten::")
-        inputs, _ = _without_defaults(calls.overload_of(node.schema()), inputs, {})
-        if _nodes(inputs):
+        inputs, _ = without_defaults(calls.overload_of(node.schema()), inputs, {})
+        if nodes_in(inputs):
             return self.graph.call_method(name, tuple(inputs))
         return getattr(str, name)(*inputs)
 
@@ -365,7 +192,7 @@ class _Block:
         return isinstance(value, Node) and value.target is getattr and value.args[1] == "dtype"
 
     def on_numbers(self, kind: str, inputs: list[Any]) -> list[Any]:
-        plain = [x.value if isinstance(x, _Number) else x for x in inputs]
+        plain = [x.value if isinstance(x, Number) else x for x in inputs]
         if kind in ("aten::Int", "aten::Float", "aten::Bool", "aten::ScalarImplicit",
                     "aten::IntImplicit", "aten::FloatImplicit"):
             return [plain[0]]
@@ -373,14 +200,14 @@ class _Block:
             plain = [plain[0], self.python(operator.mul, plain[1:]) if plain[2] != 1 else plain[1]]
         if kind == "aten::div" and len(plain) == 3:
             rounding = {"floor": operator.floordiv, "trunc": operator.floordiv}
-            return [_Number(self.python(rounding[plain[2]], plain[:2]))]
-        return [_Number(self.python(calls.PYTHON[kind], plain))]
+            return [Number(self.python(rounding[plain[2]], plain[:2]))]
+        return [Number(self.python(calls.PYTHON[kind], plain))]
 
     def on_overload(self, node: Any, inputs: list[Any]) -> list[Any]:
         schema = node.schema() if node.kind().split("::")[0] not in ("prim",) else ""
         target = calls.overload_of(schema) if schema and "no schema" not in schema else None
         if target is None:
-            raise _Refused("it has no counterpart in a graph")
+            raise Refused("it has no counterpart in a graph")
         args, kwargs = [], {}
         for param, value in zip(target._schema.arguments, inputs):
             value = calls.token(self.numbers_as_tensors(value), str(param.real_type))
@@ -392,15 +219,15 @@ class _Block:
             target, args = torch.ops.aten.convolution.default, args[:9]
         if target is torch.ops.aten.norm.Scalar:
             return [self.call(torch.norm, args)]
-        made = self.call(target, *_without_defaults(target, args, kwargs))
+        made = self.call(target, *without_defaults(target, args, kwargs))
         count = node.outputsSize()
         return [made] if count == 1 else [self.item(made, i) for i in range(count)]
 
     def numbers_as_tensors(self, value: Any) -> Any:
-        if isinstance(value, _Number):
+        if isinstance(value, Number):
             return self.call(torch.tensor, (value.value,))
-        if isinstance(value, list) and any(isinstance(x, _Number) for x in value):
-            return [x.value if isinstance(x, _Number) else x for x in value]
+        if isinstance(value, list) and any(isinstance(x, Number) for x in value):
+            return [x.value if isinstance(x, Number) else x for x in value]
         return value
 
     def item(self, value: Any, i: Any) -> Any:
@@ -422,10 +249,10 @@ class _Block:
         values = list(node.inputs())
         if (values[0].unique() in self.job.held or
                 values[0].node().kind() not in calls.NEW_LISTS):
-            raise _Refused("it changes a list or dict that something else may hold, too; change "
+            raise Refused("it changes a list or dict that something else may hold, too; change "
                            "a copy instead")
         self.hold(values[1:])
-        if isinstance(before, Node) or _nodes(rest[:1]) and not _is_append(node):
+        if isinstance(before, Node) or nodes_in(rest[:1]) and not is_append(node):
             after, result = self.changed_node(node, before, rest)
         else:
             after = before.copy()
@@ -461,8 +288,8 @@ class _Block:
 
     def on_prim_GetAttr(self, node: Any, inputs: list[Any]) -> list[Any]:
         name = node.s("name")
-        if not isinstance(inputs[0], _Object):
-            raise _Refused(f"'{name}' is an attribute of an object that is not a module")
+        if not isinstance(inputs[0], Object):
+            raise Refused(f"'{name}' is an attribute of an object that is not a module")
         path = inputs[0].at(name)
         return [self.attribute(getattr(inputs[0].module, name), path)]
 
@@ -473,29 +300,29 @@ class _Block:
                 return self.call(torch.clone, (read,))  # what it is now
             return read
         if path in self.job.assigned:
-            raise _Refused(f"the program assigns the attribute '{path}', which it reads here")
+            raise Refused(f"the program assigns the attribute '{path}', which it reads here")
         if isinstance(value, (torch.nn.Module, torch.ScriptObject)):
-            return _Object(path, value)
+            return Object(path, value)
         if isinstance(value, (list, tuple)):
-            return _like(value, [self.attribute(x, f"{path}_{i}") for i, x in enumerate(value)])
+            return like(value, [self.attribute(x, f"{path}_{i}") for i, x in enumerate(value)])
         if isinstance(value, dict):
             return {k: self.attribute(x, f"{path}_{i}") for i, (k, x) in enumerate(value.items())}
         return value
 
     def on_prim_SetAttr(self, node: Any, inputs: list[Any]) -> list[Any]:
         name, (owner, value) = node.s("name"), inputs
-        if isinstance(owner, _Context):
+        if isinstance(owner, Context):
             return []
-        old = getattr(owner.module, name, None) if isinstance(owner, _Object) else None
+        old = getattr(owner.module, name, None) if isinstance(owner, Object) else None
         if not isinstance(old, torch.Tensor) or not isinstance(value, Node):
-            raise _Refused(f"it assigns the attribute '{name}', which is not a tensor; register a "
+            raise Refused(f"it assigns the attribute '{name}', which is not a tensor; register a "
                            "buffer, or return the value")
         path = owner.at(name)
         buffer = self.tensor(old, path)
-        if _is_written(value, buffer):
+        if is_written(value, buffer):
             return []
         if path in self.job.written:
-            raise _Refused(f"the attribute '{name}' is both assigned and written to in place")
+            raise Refused(f"the attribute '{name}' is both assigned and written to in place")
         self.call(ops.check_buffer, (buffer, value))
         self.call(torch.ops.aten.copy_.default, (buffer, value))
         return []
@@ -506,12 +333,12 @@ class _Block:
         kind = str(node.output().type().annotation_str)
         for name, enabled in (("no_grad", False), ("enable_grad", True)):
             if kind.endswith(f"grad_mode.{name}"):
-                return [_Context(enabled, [])]
-        raise _Refused(f"it makes an object of the class {kind}")
+                return [Context(enabled, [])]
+        raise Refused(f"it makes an object of the class {kind}")
 
     def on_prim_Enter(self, node: Any, inputs: list[Any]) -> list[Any]:
-        if not isinstance(inputs[0], _Context):
-            raise _Refused("the context is not one of torch.no_grad and torch.enable_grad")
+        if not isinstance(inputs[0], Context):
+            raise Refused("the context is not one of torch.no_grad and torch.enable_grad")
         inputs[0].before.append(self.graph.call_function(torch.is_grad_enabled))
         self.graph.call_function(torch._C._set_grad_enabled, (inputs[0].enabled,))
         return [None] * int(node.outputsSize())
@@ -523,15 +350,15 @@ class _Block:
 
     def on_prim_TupleConstruct(self, node: Any, inputs: list[Any]) -> list[Any]:
         self.hold(node.inputs())
-        named = _tuple_class(node.output().type())
+        named = tuple_class(node.output().type())
         return [tuple(inputs) if named is None else named(*inputs)]
 
     def on_prim_ListConstruct(self, node: Any, inputs: list[Any]) -> list[Any]:
         self.hold(node.inputs())
-        return [[x.value if isinstance(x, _Number) else x for x in inputs]]
+        return [[x.value if isinstance(x, Number) else x for x in inputs]]
 
     def on_prim_DictConstruct(self, node: Any, inputs: list[Any]) -> list[Any]:
-        if _nodes(inputs[::2]):
+        if nodes_in(inputs[::2]):
             pairs = list(zip(inputs[::2], inputs[1::2]))
             return [self.call(dict, (pairs,))]
         self.hold(node.inputs())
@@ -549,7 +376,7 @@ class _Block:
         return [self.item(inputs[0], slice(node.i("beg"), node.i("end")))]
 
     def on_prim_NumToTensor(self, node: Any, inputs: list[Any]) -> list[Any]:
-        return [_Number(inputs[0])]
+        return [Number(inputs[0])]
 
     def on_aten_slice(self, node: Any, inputs: list[Any]) -> list[Any]:
         if next(iter(node.inputs())).type().kind() == "TensorType":
@@ -602,11 +429,11 @@ class _Block:
         return [self.call(torch.Tensor.to, (inputs[0], *args)) if args else inputs[0]]
 
     def on_aten_format(self, node: Any, inputs: list[Any]) -> list[Any]:
-        if not _nodes(inputs):
+        if not nodes_in(inputs):
             return [inputs[0].format(*inputs[1:])]
         if any(isinstance(x, Node) and value.type().kind() == "TensorType"
                for x, value in zip(inputs, node.inputs())):
-            raise _Refused("a text with a tensor in it depends on data")
+            raise Refused("a text with a tensor in it depends on data")
         return [self.graph.call_method("format", tuple(inputs))]
 
     def on_aten_warn(self, node: Any, inputs: list[Any]) -> list[Any]:
@@ -623,13 +450,13 @@ class _Block:
         return []
 
     def on_prim_rangelist(self, node: Any, inputs: list[Any]) -> list[Any]:
-        if _nodes(inputs):
-            raise _Refused("the length of a list must be known")
+        if nodes_in(inputs):
+            raise Refused("the length of a list must be known")
         return [list(range(inputs[0]))]
 
     def on_aten___range_length(self, node: Any, inputs: list[Any]) -> list[Any]:
         low, high, step = inputs
-        if not _nodes(inputs):
+        if not nodes_in(inputs):
             return [len(range(low, high, step))]
         if isinstance(step, Node):
             return [self.call(len, (self.call(range, inputs),))]
@@ -649,7 +476,7 @@ class _Block:
         return [self.call(torch.is_grad_enabled, ())]
 
     def on_prim_isinstance(self, node: Any, inputs: list[Any]) -> list[Any]:
-        raise _Refused("a question about the type of a value")
+        raise Refused("a question about the type of a value")
 
     # -- control flow
 
@@ -664,8 +491,8 @@ class _Block:
         free: dict[int, Any] = {}
         for block in blocks:
             self.hold(block.outputs())
-            _free(block, set(), free)
-            _changed(block, changed)
+            find_free(block, set(), free)
+            find_changed(block, changed)
         lists = [u for u in changed if u in free]
         operands = self.operands(free)
         regions = [self.branch(block, operands, lists) for block in blocks]
@@ -676,18 +503,18 @@ class _Block:
 
     def operands(self, free: dict[int, Any]) -> list[Node]:
         """The nodes that are passed to a region, each once."""
-        return list(dict.fromkeys(n for u in free for n in _nodes(self.values[u])))
+        return list(dict.fromkeys(n for u in free for n in nodes_in(self.values[u])))
 
     def inner(self, nodes: list[Node], first: list[Any]) -> tuple["_Block", list[Node]]:
         """A region with inputs for `first`, values of TorchScript, and for nodes of this graph.
         Values that hold none of these are the same inside."""
         block = _Block(self.job, Graph())
         for value in first:
-            block.values[value.unique()] = block.graph.placeholder(_name(value))
+            block.values[value.unique()] = block.graph.placeholder(name_of(value))
         twins = {node: block.graph.placeholder(node.name) for node in nodes}
         for unique, value in self.values.items():
-            if all(node in twins for node in _nodes(value)):
-                block.values.setdefault(unique, _rebuilt(value, twins.__getitem__))
+            if all(node in twins for node in nodes_in(value)):
+                block.values.setdefault(unique, rebuilt(value, twins.__getitem__))
         return block, list(twins.values())
 
     def branch(self, block: Any, operands: list[Node], lists: list[int]) -> Graph:
@@ -700,9 +527,9 @@ class _Block:
         return inner.graph
 
     def finish(self, results: Any) -> None:
-        if any(isinstance(x, _Object) for x in _items(results)):
-            raise _Refused("a branch or loop gives a module")
-        self.graph.output(_rebuilt(_plain(results), lambda node: node))
+        if any(isinstance(x, Object) for x in items_of(results)):
+            raise Refused("a branch or loop gives a module")
+        self.graph.output(rebuilt(_plain(results), lambda node: node))
 
     def spread(self, made: Node, count: int, lists: list[int]) -> list[Any]:
         """The results of a call with regions; lists that it has changed take their places."""
@@ -717,15 +544,15 @@ class _Block:
         params, outputs = list(block.inputs()), list(block.outputs())
         changed: dict[int, None] = {}
         free: dict[int, Any] = {}
-        _changed(block, changed)
-        _free(block, set(), free)
+        find_changed(block, changed)
+        find_free(block, set(), free)
         lists = [u for u in changed if u in free]
         self.hold(list(node.inputs())[2:])
         for u in lists:
             free.pop(u)
         loop = _Loop(self, block, params, outputs, lists, self.operands(free))
         state = [*carried, *(self.values[u] for u in lists), *loop.operands]
-        if test is True and _constant(outputs[0]) is True:
+        if test is True and constant_of(outputs[0]) is True:
             made = self.call(ops.for_loop, (turns, loop.body(), tuple(_plain(state))))
             self.check_lists(lists)
             return self.take(made, node.outputsSize(), lists, 0)
@@ -736,7 +563,7 @@ class _Block:
 
     def check_lists(self, lists: list[int]) -> None:
         if self.job.held.intersection(lists):
-            raise _Refused("the loop changes a list or dict that something else may hold, too; "
+            raise Refused("the loop changes a list or dict that something else may hold, too; "
                            "change a copy instead")
 
     def take(self, made: Node, count: int, lists: list[int], skip: int) -> list[Any]:
@@ -746,10 +573,10 @@ class _Block:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, _Number):
+    if isinstance(value, Number):
         return value.value
-    if isinstance(value, (list, tuple)) and not isinstance(value, _Object):
-        return _like(value, list(map(_plain, value)))
+    if isinstance(value, (list, tuple)) and not isinstance(value, Object):
+        return like(value, list(map(_plain, value)))
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return value
@@ -770,13 +597,13 @@ class _Loop(NamedTuple):
         made = _Block(self.outer.job, Graph())
         made.here = self.outer.here
         for value in first:
-            made.values[value.unique()] = made.graph.placeholder(_name(value))
+            made.values[value.unique()] = made.graph.placeholder(name_of(value))
         lists = {u: made.graph.placeholder("items") for u in self.lists}
         made.values.update(lists)
         twins = {node: made.graph.placeholder(node.name) for node in self.operands}
         for unique, value in self.outer.values.items():
-            if unique not in made.values and all(node in twins for node in _nodes(value)):
-                made.values[unique] = _rebuilt(value, twins.__getitem__)
+            if unique not in made.values and all(node in twins for node in nodes_in(value)):
+                made.values[unique] = rebuilt(value, twins.__getitem__)
         return made, list(twins.values())
 
     def results(self, made: _Block, kept: list[Node]) -> list[Any]:
@@ -817,7 +644,7 @@ class _Loop(NamedTuple):
             if isinstance(turns, Node):
                 twin = next((n for n in made.graph.nodes if n.name == turns.name), None)
                 if twin is None:
-                    raise _Refused("the number of turns is not in the state of the loop")
+                    raise Refused("the number of turns is not in the state of the loop")
                 limit = twin
             below = made.graph.call_function(operator.lt, (made.get(self.params[0]), limit))
             again = made.graph.call_function(operator.and_, (below, again))
@@ -852,11 +679,11 @@ _TYPES = {"IntType": int, "FloatType": float, "BoolType": bool, "StringType": st
 def _inputs(block: _Block, values: list[Any], schema: Any) -> None:
     arguments = {arg.name: arg for arg in schema.arguments}
     for value in values:
-        name = _name(value)
+        name = name_of(value)
         argument = arguments.get(name)
-        known = argument is not None and argument.has_default_value()
-        made = block.graph.placeholder(name, _TYPES.get(value.type().kind()),
-                                       *([argument.default_value] if known else []))
+        given = argument is not None and argument.has_default_value()
+        default = [argument.default_value] if argument is not None and given else []
+        made = block.graph.placeholder(name, _TYPES.get(value.type().kind()), *default)
         block.values[value.unique()] = made
 
 
@@ -873,12 +700,12 @@ def convert(program: Any) -> GraphModule:
     block = _Block(job, Graph())
     values = list(source.inputs())
     if is_module:
-        block.values[values[0].unique()] = _Object("", program)
-        _note_attributes(source, {values[0].unique(): ""}, job)
+        block.values[values[0].unique()] = Object("", program)
+        note_attributes(source, {values[0].unique(): ""}, job.assigned, job.written)
     _inputs(block, values[1:] if is_module else values, method.schema)
     block.run(source)
     results = [block.get(value) for value in source.outputs()]
-    if not job.findings and any(isinstance(x, _Object) for x in _items(results)):
+    if not job.findings and any(isinstance(x, Object) for x in items_of(results)):
         job.findings.append(Unconverted("return", None, "it returns a module"))
     if job.findings:
         raise ScriptConversionError(job.findings)
@@ -886,8 +713,8 @@ def convert(program: Any) -> GraphModule:
     block.graph._pass("dce", None, {"strict": 1})
     read = {str(n.target) for n in _every_get_attr(block.graph)}
     root = _root({path: job.tensors[path] for path in job.tensors if path in read})
-    name = getattr(program, "original_name", None) or getattr(program, "name", "Scripted")
-    made = GraphModule(root, block.graph, name)
+    name = getattr(program, "original_name", None) or getattr(program, "name", None)
+    made = GraphModule(root, block.graph, str(name or "Scripted"))
     made.train(getattr(program, "training", True))
     return made
 

@@ -7,7 +7,8 @@
  */
 #include "conv_impl.h"
 
-enum { GRAD, INPUT, WEIGHT, BIAS_SIZES, STRIDE, PADDING, DILATION, TRANSPOSED, EXTRA, GROUPS, MASK };
+enum { GRAD, INPUT, WEIGHT, BIAS_SIZES, STRIDE, PADDING, DILATION, TRANSPOSED, EXTRA, GROUPS,
+       MASK };
 
 /* Sizes and the like in the last `n` of three. */
 typedef struct gradients {
@@ -27,7 +28,8 @@ typedef struct gradients {
 static cfx_tensor *then(cfxi_call *c, cfx_operator op, cfx_tensor *x, cfx_datum other)
 {
     const cfx_datum args[] = {cfx_datum_tensor(x), other};
-    cfx_tensor *y = x && other.kind != CFX_DATUM_INVALID ? cfxi_rt_sub_tensor(c, op, args, 2) : NULL;
+    const bool given = x && other.kind != CFX_DATUM_INVALID;
+    cfx_tensor *y = given ? cfxi_rt_sub_tensor(c, op, args, 2) : NULL;
     cfx_tensor_release(x);
     return y;
 }
