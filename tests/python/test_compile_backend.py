@@ -132,6 +132,19 @@ def test_writes_keep_their_order_around_pytorch():
     torch.testing.assert_close(ours, theirs)
 
 
+def test_an_operator_of_the_user_that_writes():
+    @torch.library.custom_op("cfx_test::bump", mutates_args={"x"})
+    def bump(x: torch.Tensor, n: float) -> None:
+        x.add_(n)
+
+    def f(x):
+        y = x * 3
+        torch.ops.cfx_test.bump(y, 2.0)
+        return y + 1
+
+    assert compiled(f)(torch.ones(2)).tolist() == [6, 6]
+
+
 def test_results_that_are_views_of_inputs():
     fast, x = compiled(lambda x: (x.view(-1), x.t(), x[0] + 1), options=STRICT), torch.ones(2, 3)
     flat, turned, _ = fast(x)

@@ -196,8 +196,9 @@ class _Lowering:
         self.module = module
         self.graph = source._clone()
         found = _core._lower(self.graph, module, stay)
-        self.graph._pass("dce", module, {"strict": 1})
         self.why = {name: _reason(why) for name, _, _, why in found}
+        if not any(self.is_left(node) and _may_write(node) for node in self.graph.nodes):
+            self.graph._pass("dce", module, {"strict": 1})  # else a call without users may write
         self.where = {name: f"{file}:{line}" for name, file, line, _ in found if file}
         top = {node.name for node in self.graph.nodes}
         inside = next((name for name in self.why if name not in top), None)
