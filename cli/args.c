@@ -124,6 +124,14 @@ static bool take_form(const char *word, size_t size, cli_args *args, int *code)
     return true;
 }
 
+/* Whether a value that may be left out is given as a word of its own all the same: --random n=8. A
+ * file of that name is a file. */
+static bool is_pair(const cli_option *option, const char *word)
+{
+    return option->may_omit && strchr(option->value, '=') && strchr(word, '=') && word[0] != '-' &&
+           access(word, F_OK) != 0;
+}
+
 /* Takes the option `word`, and its value from `next` if it needs one. Sets *used to how many
  * words that were. */
 static int take_option(const char *word, const char *next, cli_args *args, int *used)
@@ -146,6 +154,10 @@ static int take_option(const char *word, const char *next, cli_args *args, int *
         if (!next)
             return cli_usage_error(verb, "%s needs a value: %s %s", option->name, option->name,
                                    option->value);
+        value = next;
+        *used = 2;
+    }
+    if (!value && next && is_pair(option, next)) {
         value = next;
         *used = 2;
     }

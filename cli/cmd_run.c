@@ -188,6 +188,26 @@ static cfx_status print_result(cfx_datum d, cfx_error *err)
     return status;
 }
 
+/* The same, with the names of the signature where it has several. */
+static cfx_status print_results(const cfx_signature *s, cfx_datum d, cfx_error *err)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    cfx_sink out = cli_stdout();
+    cfx_status status = CFX_OK;
+    if (!s || !items || d.kind == CFX_DATUM_DICT || !result_name(s, 1))
+        return print_result(d, err);
+    for (size_t i = 0; status == CFX_OK && i < n; i++) {
+        char line[300];
+        const char *name = result_name(s, i);
+        const int size = snprintf(line, sizeof line, "%.280s:\n", name ? name : "result");
+        status = out.write(out.ctx, line, (size_t)size);
+        if (status == CFX_OK)
+            status = print_result(items[i], err);
+    }
+    return status;
+}
+
 /* ---- running ------------------------------------------------------------------------------- */
 
 static double seconds(void)
@@ -244,7 +264,7 @@ static cfx_status run_once(const cli_args *args, const cli_program *p, double *t
         return err->status;
     const cfx_signature *s = p->executable ? cfx_executable_signature(p->executable, graph)
                                            : p->signature;
-    cfx_status status = path ? write_results(s, result, path, err) : print_result(result, err);
+    cfx_status status = path ? write_results(s, result, path, err) : print_results(s, result, err);
     cfx_datum_release(result);
     return status;
 }
@@ -302,7 +322,7 @@ const cli_verb verb_run = {
     .examples =
         "  cfx run --weights model.safetensors --input x.npy model.ir\n"
         "  cfx run --input x=x.npy --input scale=2.5 --output y.npy model.ir\n"
-        "  cfx run --random=n=8 --output y.npz model.cfx\n"
+        "  cfx run --random n=8 --output y.npz model.cfx\n"
         "  cfx run --input 'x=image.raw:uint8[1,3,224,224]' model.cfx\n"
         "  cfx run --time --threads 2 --input x.npy model.ir\n",
     .run = cmd_run,

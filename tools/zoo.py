@@ -107,7 +107,7 @@ def run_all(cases, tools, jobs, limit):
 # ---- summaries ----------------------------------------------------------------------------------
 
 COLUMNS = ("capture", "data", "batch", "one", "length", "values", "recapture", "lower", "c",
-           "c_sizes", "train")  # fmt: skip
+           "c_sizes", "file", "file_c", "train")  # fmt: skip
 
 
 def column(row, name, tool="cfx"):
@@ -168,6 +168,8 @@ def failures(found, columns, tool="cfx"):
     """(library, model, column, result) of models that fail in one of the columns, and in none
     before: what comes after has the same cause."""
     before = COLUMNS[:COLUMNS.index(columns[0])]
+    if columns[0].startswith("file"):  # of the example's size: what other sizes do is no matter
+        before = ("capture", "data", "file")[:2 + (columns[0] != "file")]
     for library, rows in found.items():
         for model, row in rows.items():
             if columns != ("train",) and any(
@@ -233,7 +235,8 @@ def report(found, tools):
     parts = {"capture": ("capture",), "example": ("data",),
              "other sizes": ("batch", "one", "length"), "other values": ("values",),
              "other sizes, with recapture": ("recapture",),
-             "results in C": ("c", "c_sizes"), "modes": ("train",)}  # fmt: skip
+             "results in C": ("c", "c_sizes"), "files": ("file",),
+             "files in C": ("file_c",), "modes": ("train",)}  # fmt: skip
     for title, columns in parts.items():
         yield f"\n## Failures: {title}\n"
         for text, name, group in grouped(found, columns):
@@ -253,7 +256,8 @@ def with_recapture(row):
 def table(found):
     """The lines of docs/capture.md."""
     heads = ("library", "models", "captured", "same results", "other sizes", "with recapture",
-             "other values", "lowered", "same in C")  # fmt: skip
+             "other values", "lowered", "same in C", "same from a file",
+             "same from a file in C")  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
     for library, rows in found.items():
@@ -266,7 +270,8 @@ def table(found):
                  sum(all_sizes(row, "cfx") for row in rows.values()),
                  sum(with_recapture(row) for row in rows.values()),
                  "{} of {}".format(*done["values"]) if done["values"][1] else "",
-                 done["lower"][0], f"{right} of {len(in_c)}")  # fmt: skip
+                 done["lower"][0], f"{right} of {len(in_c)}",
+                 "{} of {}".format(*done["file"]), "{} of {}".format(*done["file_c"]))  # fmt: skip
         yield f"| {' | '.join(map(str, cells))} |"
     yield from ("", "| what fails | models | which |", "|---|---|---|")
     for text, name, group in grouped(found, COLUMNS[:6]):

@@ -72,6 +72,13 @@ typedef cfx_status cfx_touch_fn(void *ctx, cfx_node *input, unsigned touch);
 CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_module_tree *modules,
                                        cfx_touch_fn *fn, void *ctx, cfx_error *err);
 
+/* Calls `fn` for each placeholder of `g`, in order, whose memory a call of `g` may write to: to the
+ * input itself or to a view of it. That two inputs may share memory is not taken into account, nor
+ * what an unknown callee may write to that is not an argument. Stops at the first status other than
+ * CFX_OK and returns it. Linear in nodes and edges. */
+CFX_API cfx_status cfx_graph_each_written_input(cfx_graph *g, const cfx_module_tree *modules,
+                                                cfx_node_fn *fn, void *ctx, cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -31,11 +31,16 @@ typedef cfx_status cfx_lower_fn(void *ctx, const cfx_node *n, const char *why);
  * ("torch.nn.Linear"). */
 typedef bool cfx_keep_fn(void *ctx, const cfx_node *n, const char *class_name);
 
+/* Why a node is to stay as it is, though it could be lowered; NULL: lower it. The text is valid
+ * until the next call. */
+typedef const char *cfx_stay_fn(void *ctx, const cfx_node *n);
+
 /* All zero: lower everything. */
 typedef struct cfx_lower_options {
     cfx_lower_fn *each;  /* or NULL */
     cfx_keep_fn *keep;   /* NULL: keep none. For generators that write modules as modules */
-    void *ctx;           /* for both callbacks */
+    cfx_stay_fn *stay;   /* or NULL. What stays is reported to `each`; for use with `partial` */
+    void *ctx;           /* for all callbacks */
     /* Read a tensor that is at several paths (tied weights) by the first of them, for weights that
      * are stored by path: what is written to it is then read everywhere. */
     bool join_tied;

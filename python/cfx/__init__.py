@@ -14,6 +14,9 @@ from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect
 from .ops import check_buffer, check_length, cond, fail, for_loop, while_loop
 from .text import equal, parse, structural_hash, text
+from ._glue import discovery as _discovery
+
+_discovery.install()  # torch.compile(model, backend="cfx")
 
 if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap

@@ -6,6 +6,7 @@ and imports nothing that a file names.
 """
 import os
 import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -27,6 +28,8 @@ _SMALL = 1 << 16  # bytes of a tensor that is rather copied than read at an odd 
 _OWN = frozenset(vars(torch.nn.Module()))
 _HOOKS = tuple(name for name in _OWN if name.endswith("_hooks"))
 _NESTED = "cfx.GraphModule"  # the class of a captured module that a graph calls
+_ACTIVE = ("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerDecoderLayer")
+_ACTIVATIONS = {"relu": torch.nn.functional.relu, "gelu": torch.nn.functional.gelu}
 _REMADE = ("_flat_weights", "_flat_weight_refs")  # by recurrent layers, from their parameters
 
 
@@ -71,18 +74,10 @@ def _class_of(name: str) -> Any:
     return found if isinstance(found, type) and issubclass(found, torch.nn.Module) else None
 
 
-def _settings(path: str, module: Any) -> dict[str, Any]:
+def _settings(module: Any) -> dict[str, Any]:
     """The plain attributes of a layer."""
-    found = {name: value for name, value in vars(module).items()
-             if name not in _OWN and name not in _REMADE and not isinstance(value, torch.Tensor)}
-    for name, value in found.items():
-        try:
-            _value_text(value)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise PackageError(
-                f"{path}.{name} is a {type(value).__name__}, which a file cannot hold; remove it "
-                "from the module, or replace the call of the module by what it does") from error
-    return found
+    return {name: value for name, value in vars(module).items()
+            if name not in _OWN and name not in _REMADE and not isinstance(value, torch.Tensor)}
 
 
 def _described_module(path: str, module: Any, called: bool) -> tuple[Any, ...]:
@@ -104,7 +99,7 @@ def _described_module(path: str, module: Any, called: bool) -> tuple[Any, ...]:
     if hooked is not None:
         raise PackageError(f"{path} has {hooked.strip('_').replace('_', ' ')}, which a file cannot "
                            "hold; remove them before you save the model")
-    return (path, name, module.training, _settings(path, module),
+    return (path, name, module.training, _settings(module),
             tuple(name for name, value in module._parameters.items() if value is None),
             tuple(name for name, value in module._buffers.items() if value is None))
 
@@ -124,6 +119,8 @@ def _make_module(described: tuple[Any, ...]) -> torch.nn.Module:
         if not isinstance(key, str) or key in _OWN:
             raise PackageError(f"{path} has a setting {key!r} that is not allowed")
         vars(made)[key] = value
+    if name in _ACTIVE and isinstance(settings.get("activation"), str):  # a file that C has written
+        vars(made)["activation"] = _ACTIVATIONS[settings["activation"]]
     made._parameters.update(dict.fromkeys(no_parameters))
     made._buffers.update(dict.fromkeys(no_buffers))
     return made
@@ -221,16 +218,11 @@ class _Others:
         self.weights = weights
         self.values: list[tuple[str, Any]] = []
 
-    def add(self, path: str, value: Any, graph: Graph) -> None:
+    def add(self, path: str, value: Any) -> None:
         if isinstance(value, torch.Generator):
             self.weights.add(path, value.get_state(), "generator")
-            return
-        try:
-            _value_text(value)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise PackageError(f"{_reader(graph, path)} reads {path}, a {type(value).__name__}, "
-                               "which a file cannot hold") from error
-        self.values.append((path, value))
+        else:
+            self.values.append((path, value))
 
 
 def _reader(graph: Graph, path: str) -> str:
@@ -285,10 +277,48 @@ def _describe_read(graph: Graph, module: torch.nn.Module, weights: _Weights,
         outer, _, name = path.rpartition(".")
         owner = _core._get_attr(module, outer) if outer else module
         if isinstance(value, torch.Tensor) and name in vars(owner):
+            if value.grad_fn is not None:
+                warnings.warn(f"{_reader(graph, path)} reads {path}, which was computed from "
+                              "weights when the model was captured; it is a constant in the file, "
+                              "and does not follow when the loaded model is trained", stacklevel=5)
             weights.add(path, value, "constant")
         elif not isinstance(value, (torch.Tensor, torch.nn.Module)) and name != "training" and (
                 path not in known):  # fmt: skip
-            others.add(path, value, graph)
+            others.add(path, value)
+
+
+def _can_hold(value: Any) -> bool:
+    try:
+        _value_text(value)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return True
+
+
+def _module_text(values: dict[str, Any], graphs: Any) -> str:
+    """module.ir; an error names the part that a file cannot hold."""
+    try:
+        return _value_text(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        for path, _, _, settings, *_ in values["modules"]:
+            for name, value in settings.items():
+                if not _can_hold(value):
+                    raise PackageError(
+                        f"{path}.{name} is a {type(value).__name__}, which a file cannot hold; "
+                        "remove it from the module, or replace the call of the module by what it "
+                        "does") from error
+        for path, value in values.get("values", ()):
+            if not _can_hold(value):
+                reader = next(found for graph, _ in graphs if path in graph._paths(False)
+                              for found in [_reader(graph, path)])  # fmt: skip
+                raise PackageError(f"{reader} reads {path}, a {type(value).__name__}, which a file "
+                                   "cannot hold") from error
+        for path, _, leaves in values.get("attributes", ()):
+            wrong = next((leaf[-1] for leaf in leaves if not _can_hold(leaf[-1])), None)
+            if wrong is not None:
+                raise PackageError(f"{path}, which the model changes, is a {type(wrong).__name__}, "
+                                   "which a file cannot hold") from error
+        raise PackageError(f"a file cannot hold an attribute of this model: {error}") from error
 
 
 def _build(values: dict[str, Any], weights: dict[str, Any]) -> torch.nn.Module:
@@ -400,7 +430,8 @@ def save(model: Any, path: str | os.PathLike[str], *, weights: bool | str = True
 def _written(model: GraphModule) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
     """The texts and tensors of a file."""
     all_graphs = [model, *getattr(model, "_others", ())]
-    values, weights = _describe(model, [(one.graph, one) for one in all_graphs])
+    graphs = [(one.graph, one) for one in all_graphs]
+    values, weights = _describe(model, graphs)
     is_captured = hasattr(model, "_is_whole")
     if is_captured:
         from .capturing.stored import attribute_values
@@ -410,8 +441,9 @@ def _written(model: GraphModule) -> tuple[dict[str, str], dict[str, torch.Tensor
         if attributes:
             values["attributes"] = attributes
     called = {path for one in all_graphs for path in one.graph._paths(True)}
+    module_text = _module_text(values, graphs)
     texts = _texts_of_graphs(model, "")
-    texts["module.ir"] = _value_text(values)
+    texts["module.ir"] = module_text
     for path, child in _nested(model, called):
         texts.update(_texts_of_graphs(child, f"modules/{path}/"))
     return texts, weights.tensors
@@ -466,9 +498,7 @@ def _written_value(values: dict[str, Any], model: GraphModule) -> str:
         structure = values["structure"] or {}
         rows = [*structure.get("leaves", ()), *(("a result", *row) for row in structure["out"])]
         for row in rows:
-            try:
-                _value_text(row[-1])
-            except (TypeError, ValueError, RuntimeError):
+            if not _can_hold(row[-1]):
                 raise PackageError(
                     f"{row[1] if row[0] == 'fixed' else row[0]} is a {type(row[-1]).__name__}, "
                     "which a file cannot hold; pass tensors, numbers and plain values "

@@ -55,7 +55,27 @@ static cfx_status put_none(cfx_module *m, cfx_value names, cfxi_member_kind kind
     return CFX_OK;
 }
 
-static cfx_status put_settings(cfx_module *m, cfx_value settings, cfx_error *err)
+/* A setting as rows in C ask for it: a function by the name of its operator, as C's own layers have
+ * it ("relu"). INVALID with err->status CFX_OK for other functions and classes of Python, for which
+ * they do not ask. */
+static cfx_datum setting_of(cfx_graph *g, cfx_value v, const cfx_allocator *allocator,
+                            cfx_error *err)
+{
+    cfx_error why = {0};
+    if (v.kind == CFX_KIND_HOST) {
+        const char *name = cfx_value_host_name(g, v, NULL);
+        const cfx_operator op = name ? cfx_operator_find(name, strlen(name)) : CFX_OPID_NONE;
+        const char *own = op ? cfx_operator_name(op) : NULL;
+        return own ? cfx_datum_from_text(CFX_DATUM_STR, own, strlen(own), allocator, err)
+                   : cfx_datum_invalid();
+    }
+    const cfx_datum d = cfxi_capture_datum_of_value(v, allocator, &why);
+    if (d.kind == CFX_DATUM_INVALID && why.status == CFX_E_NOMEM)
+        cfxi_base_nomem(err);
+    return d;
+}
+
+static cfx_status put_settings(cfx_graph *g, cfx_module *m, cfx_value settings, cfx_error *err)
 {
     size_t n = 0;
     const cfx_value *items = cfx_value_items(settings, &n);
@@ -66,11 +86,11 @@ static cfx_status put_settings(cfx_module *m, cfx_value settings, cfx_error *err
         if (!name)
             return complain("the name of a setting is not a text", err);
         cfx_error why = {0};
-        cfx_datum d = cfxi_capture_datum_of_value(items[i + 1], m->allocator, &why);
-        if (d.kind == CFX_DATUM_INVALID && why.status != CFX_E_NOMEM)
-            continue;  /* a function or class of Python: rows in C do not ask for those */
-        if (d.kind == CFX_DATUM_INVALID)
+        const cfx_datum d = setting_of(g, items[i + 1], m->allocator, &why);
+        if (why.status != CFX_OK)
             return cfxi_base_nomem(err);
+        if (d.kind == CFX_DATUM_INVALID)
+            continue;
         const cfx_status status = cfxi_capture_module_put(m, name, strlen(name),
                                                           CFXI_MEMBER_ATTRIBUTE, NULL, d, err);
         cfx_datum_release(d);
@@ -93,7 +113,7 @@ static cfx_status set_class(cfx_module *m, const char *name, cfx_error *err)
 }
 
 /* (path, class, training, settings, parameters that are None, buffers that are None) */
-static cfx_status read_module(cfx_module *root, cfx_value v, cfx_error *err)
+static cfx_status read_module(cfx_graph *g, cfx_module *root, cfx_value v, cfx_error *err)
 {
     const char *path;
     const char *last;
@@ -106,7 +126,7 @@ static cfx_status read_module(cfx_module *root, cfx_value v, cfx_error *err)
     cfx_status status = m ? set_class(m, class_name, err) : CFX_E_NOMEM;
     if (status == CFX_OK) {
         m->training = row[2].kind == CFX_KIND_BOOL && row[2].as.b;
-        status = put_settings(m, row[3], err);
+        status = put_settings(g, m, row[3], err);
     }
     if (status == CFX_OK)
         status = put_none(m, row[4], CFXI_MEMBER_PARAMETER, err);
@@ -152,13 +172,13 @@ static cfx_status read_tensor(cfx_module *root, const cfx_state *weights, cfx_va
     return cfxi_capture_module_put(owner, last, strlen(last), as, NULL, cfx_datum_tensor(t), err);
 }
 
-static cfx_status read_table(cfx_module *root, cfx_value values, const cfx_state *weights,
-                             cfx_error *err)
+static cfx_status read_table(cfx_graph *g, cfx_module *root, cfx_value values,
+                             const cfx_state *weights, cfx_error *err)
 {
     size_t n = 0;
     const cfx_value *modules = cfx_value_items(cfxi_capture_field(values, "modules"), &n);
     for (size_t i = 0; i < n; i++)
-        CFX_TRY(read_module(root, modules[i], err));
+        CFX_TRY(read_module(g, root, modules[i], err));
     const cfx_value *tensors = cfx_value_items(cfxi_capture_field(values, "tensors"), &n);
     for (size_t i = 0; i < n; i++)
         CFX_TRY(read_tensor(root, weights, tensors[i], err));
@@ -198,7 +218,7 @@ cfx_status cfxi_capture_package_modules(cfx_module *root, const cfx_package *p,
     if (g && !cfxi_capture_returned_dict(g, &dict))
         status = complain("it is not a dict", err);
     if (status == CFX_OK)
-        status = read_table(root, dict, weights, err);
+        status = read_table(g, root, dict, weights, err);
     cfx_graph_release(g);
     return status;
 }

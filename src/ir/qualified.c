@@ -26,24 +26,41 @@ static bool is_word(const char *text, size_t size)
            (size == 4 && memcmp(text, "None", 4) == 0);
 }
 
+/* What a sign of a type does: `*after` tells whether a type stands before it, and `*empty` whether
+ * a list has just begun, so that it may end at once. */
+static bool take_sign(char sign, bool *after, bool *empty, int64_t *depth)
+{
+    const bool closes = sign == ']';
+    if (sign == ' ')
+        return true;
+    if (!*after && !(sign == '[') && !(closes && *empty))
+        return false;
+    *empty = sign == '[' && !*after;  /* [] is a list; x[] is wrong */
+    *depth += sign == '[' ? 1 : closes ? -1 : 0;
+    *after = closes;
+    return *depth >= 0 && (sign != ',' || *depth > 0);
+}
+
 bool cfxi_ir_is_type_text(const char *text, size_t size)
 {
-    if (size == 0 || (is_sign(text[0]) && text[0] != '['))
-        return false;
+    bool after = false;
+    bool empty = false;
     int64_t depth = 0;
+    if (size == 0 || text[0] == ' ')
+        return false;
     for (size_t at = 0; at < size; at++) {
         const size_t end = word_end(text, size, at);
-        if (end > at && !is_word(text + at, end - at))
-            return false;
-        if (end < size && text[end] == ' ' && end > at && end + 1 < size && !is_sign(text[end + 1]))
-            return false;  /* two words need a sign between them */
-        if (end < size)
-            depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
-        if (depth < 0)
+        if (end > at) {
+            if (after || !is_word(text + at, end - at) || (text[at] == '.' && depth == 0))
+                return false;  /* two words need a sign between them; ... is for tuple[int, ...] */
+            after = true;
+            empty = false;
+        }
+        if (end < size && !take_sign(text[end], &after, &empty, &depth))
             return false;
         at = end;
     }
-    return depth == 0;
+    return depth == 0 && after;
 }
 
 /* ---- names that run code ------------------------------------------------------------------- */

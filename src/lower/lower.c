@@ -233,6 +233,9 @@ static cfx_status lower_graph(cfx_graph *g, void *ctx, cfx_error *err);
 static cfx_status lower_with_regions(cfxi_lower *l, cfx_node *n)
 {
     size_t n_values;
+    const char *why = l->options.stay ? l->options.stay(l->options.ctx, n) : NULL;
+    if (why)
+        return cfxi_lower_refuse(l, n, "%s", why);
     if (cfx_operator_regions(cfx_node_operator(n)) == 0)
         return lower_node(l, n);
     CFX_TRY(cfxi_lower_note_inputs(l, n));

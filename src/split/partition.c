@@ -105,6 +105,22 @@ static void join_levels(cfxi_partition *job)
     }
 }
 
+/* Nodes that follow each other; what has no inputs can stand anywhere before its users. */
+static void join_runs(cfxi_partition *job)
+{
+    uint32_t last = CFX_NO_PART;  /* of the run */
+    uint32_t i = 0;
+    cfx_graph *g = job->graph;
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next, i++) {
+        if (job->supported[i] && last != CFX_NO_PART)
+            cfxi_split_partition_join(job, last, i);
+        if (job->supported[i])
+            last = i;
+        else if (n->op != CFX_OP_PLACEHOLDER && n->op != CFX_OP_GET_ATTR)
+            last = CFX_NO_PART;
+    }
+}
+
 /* ---- items of values ----------------------------------------------------------------------- */
 
 static bool is_used_for_items(const cfxi_partition *job, const cfx_node *n)
@@ -171,7 +187,9 @@ static cfx_status propose(cfxi_partition *job, const cfx_partition_options *opts
         job->parent[i] = (uint32_t)i;
         job->size[i] = 1;
     }
-    if (opts->connected)
+    if (opts->in_order)
+        join_runs(job);
+    else if (opts->connected)
         CFX_TRY(cfxi_split_partition_connected(job, err));
     else
         join_levels(job);

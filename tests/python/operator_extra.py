@@ -46,6 +46,42 @@ def recurrent(name, gates):
     }
 
 
+def convolution_gradients():
+    """Of images of one, two and three dimensions, with groups, steps, transposed, in part."""
+    every = [True, True, True]
+    found = []
+    for sizes, weight, stride, padding, dilation, transposed, extra, groups in (
+        ((2, 3, 7, 6), (4, 3, 3, 2), [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
+        ((2, 4, 9, 8), (6, 2, 3, 3), [2, 2], [1, 2], [1, 1], False, [0, 0], 2),
+        ((2, 4, 9, 8), (6, 4, 3, 3), [2, 3], [1, 1], [2, 1], False, [0, 0], 1),
+        ((2, 4, 5, 6), (4, 1, 3, 3), [1, 1], [1, 1], [1, 1], False, [0, 0], 4),
+        ((2, 3, 8), (5, 3, 4), [2], [1], [1], False, [0], 1),
+        ((1, 2, 4, 5, 4), (3, 2, 2, 3, 2), [1, 2, 1], [0, 1, 1], [1, 1, 1], False, [0, 0, 0], 1),
+        ((2, 3, 5, 4), (3, 4, 3, 3), [2, 2], [1, 1], [1, 1], True, [1, 0], 1),
+        ((2, 4, 5, 4), (4, 3, 2, 3), [2, 1], [0, 1], [1, 1], True, [0, 0], 2),
+    ):
+        x, w = randn(*sizes), randn(*weight)
+        rest = (stride, padding, dilation, transposed, extra, groups)
+        out = aten.convolution.default(x, w, None, *rest)
+        given = randn(*out.shape), x, w, [out.shape[1]], *rest
+        found.append((aten.convolution_backward.default, *given, every))
+    found.append((aten.convolution_backward.default, *given, [False, True, False]))
+    return found
+
+
+def attention_gradients():
+    q, k, v = randn(2, 3, 5, 4), randn(2, 3, 6, 4).neg(), randn(2, 3, 6, 4)
+    found = []
+    for causal in (False, True):
+        out, sums = aten._scaled_dot_product_flash_attention_for_cpu.default(q, k, v, 0.0, causal)
+        found.append((aten._scaled_dot_product_flash_attention_for_cpu_backward.default,
+                      randn(2, 3, 5, 4), q, k, v, out, sums, 0.0, causal))
+    k, v = k[:, :1], v[:, :1]  # heads that share keys
+    out, sums = aten._scaled_dot_product_flash_attention_for_cpu.default(q, k, v)
+    found.append((*found[0][:3], k, v, out, sums, 0.0, False))
+    return found
+
+
 def calls():
     """{row: [(function, *arguments)]}"""
     x, image, volume = randn(3, 4), randn(2, 3, 6, 6), randn(1, 2, 4, 4, 4)
@@ -165,6 +201,11 @@ def calls():
         "dict": [(dict, {"a": 1})],
         "tanh_backward": [(aten.tanh_backward.default, x, randn(3, 4).tanh())],
         "sigmoid_backward": [(aten.sigmoid_backward.default, x, randn(3, 4).sigmoid())],
+        "silu_backward": [(aten.silu_backward.default, x, randn(3, 4))],
+        "hardswish_backward": [(aten.hardswish_backward.default, x, 3 * randn(3, 4))],
+        "hardsigmoid_backward": [(aten.hardsigmoid_backward.default, x, 3 * randn(3, 4))],
+        "convolution_backward": convolution_gradients(),
+        "_scaled_dot_product_flash_attention_for_cpu_backward": attention_gradients(),
         "lift_fresh_copy": [(aten.lift_fresh_copy.default, x)],
         "list": [(list, (1, 2))],
         "tuple": [(tuple, [1, 2])],

@@ -377,3 +377,40 @@ def test_demo():
     rows = re.findall(r"^  (\S.*?) +[\d.]+ +(\d\.\de[-+]\d+)$", done.stdout, re.M)
     assert len(rows) == 4 and all(float(off) < 1e-4 for _, off in rows)
     assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+# ---- a model in a file -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    """examples/run_package.c, built as its users build it, and stripped."""
+    program = tmp_path_factory.mktemp("run_package") / "run_package"
+    built = run(os.environ.get("CC", "cc").split()[-1], "-O2", "-I", BUILD / "include",
+                ROOT / "examples/run_package.c", BUILD / "libcfx.a", "-lm", "-pthread", "-s", "-o",
+                program)  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    return program
+
+
+@pytest.mark.skipif(BUILD.name != "build", reason="sanitizers make programs large")
+def test_a_program_that_runs_files_is_small_and_needs_libc_alone(runner):
+    assert len((ROOT / "examples/run_package.c").read_text().splitlines()) <= 40
+    assert runner.stat().st_size < 3_000_000
+    needed = re.findall(r"^\s*(\S+)", run("ldd", runner).stdout, re.MULTILINE)
+    names = {Path(name).name.partition(".so")[0] for name in needed}
+    # libpthread is a part of libc since glibc 2.34
+    assert names <= {"linux-vdso", "libc", "libm", "libpthread", "ld-linux-x86-64"}, names
+
+
+def test_a_program_runs_resnet18_from_a_file(runner, tmp_path):
+    torch.manual_seed(0)
+    model, x = ResNet18().eval(), torch.randn(1, 3, 64, 64)
+    cfx.save(cfx.capture(model, x), tmp_path / "resnet18.cfx")
+    cfx.save_npy(x, tmp_path / "x.npy")
+    done = run(runner, tmp_path / "resnet18.cfx", tmp_path / "x.npy")
+    assert done.returncode == 0, done.stderr
+    kind, *numbers = done.stdout.replace(", ", ",").split()
+    assert kind == "float32[1,1000]" and len(numbers) == 5
+    with torch.no_grad():
+        assert close(torch.tensor(list(map(float, numbers))), model(x)[0, :5])

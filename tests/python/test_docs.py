@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 NAMES = ("README.md", "docs/c.md", "docs/cli.md", "docs/errors.md", "docs/interop.md",
-         "docs/ownership.md", "docs/architecture.md")
+         "docs/leaving-torchscript.md", "docs/ownership.md", "docs/architecture.md")
 PAGES = [ROOT / name for name in NAMES]
 C_PAGES = [*PAGES, ROOT / "docs/rewriting.md"]  # what else these show has tests of its own
 GENERATED = [ROOT / f"docs/{name}.md" for name in ("c", "cli", "architecture")]  # by CFX_UPDATE=1
@@ -128,7 +128,8 @@ def test_python(source, tmp_path):
         pytest.importorskip("torch")
     file = tmp_path / "example.py"  # cfx.script reads sources
     file.write_text(source)
-    done = run(sys.executable, file, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    done = run(sys.executable, file, cwd=tmp_path,
+               env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
     assert done.returncode == 0, done.stderr
 
 

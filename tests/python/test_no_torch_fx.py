@@ -11,7 +11,8 @@ PACKAGE = ROOT / "python/cfx"
 FORBIDDEN = re.compile(r"torch\.(fx|jit|export)(\.\w+)*")
 ALLOWED = {  # file or folder: what it may name
     # also the question that models ask before they take a way for the present sizes alone
-    "interop": re.compile(r"torch\.(fx(\.\w+)*|jit\.is_tracing)"),
+    "interop": re.compile(
+        r"torch\.(fx(\.\w+)*|jit\.(is_tracing|load|ScriptModule|ScriptFunction)|export\.load)"),
     "operator_schemas.py": re.compile(r"torch\.jit\._builtins(\.\w+)*"),
     "_glue/scripting.py": re.compile(r"torch\.jit"),  # the name, to know it in programs of users
 }

@@ -247,6 +247,30 @@ def test_a_captured_module_keeps_structures_state_and_graphs(tmp_path):
         back([x], scale=2.0)
 
 
+class Narrows(nn.Module):
+    """Its attribute is a number when it is captured, and a tensor once it has run."""
+
+    def __init__(self):
+        super().__init__()
+        self.width = 4
+
+    def forward(self, x):
+        y = x * self.width
+        self.width = x.sum()
+        return y
+
+
+def test_state_that_has_become_something_else(tmp_path):
+    gm = cfx.capture(Narrows(), torch.ones(2))
+    gm(torch.ones(2))
+    assert isinstance(gm.width, torch.Tensor)
+    cfx.save(gm, tmp_path / "a.cfx")
+    back = cfx.load(tmp_path / "a.cfx")
+    assert torch.equal(back.width, torch.tensor(2.0))
+    with pytest.raises(cfx.CaptureError, match="width"):
+        back(torch.ones(2))
+
+
 def test_classes_that_are_not_loaded_come_back_as_records(tmp_path):
     gm = cfx.capture(Decoder(), torch.randn(2, 4))
     cfx.save(gm, tmp_path / "net.cfx")

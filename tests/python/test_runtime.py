@@ -201,6 +201,39 @@ def test_threads_call_one_model(guarded, counting):
     assert kept(x)[0].tolist() == [206.0, 206.0]  # 5 + 8 * 25 calls, and this one
 
 
+def test_eight_threads_run_one_model_a_thousand_times(tmp_path):
+    """Products, a normalisation and a branch on data, with the pool of the runtime: the same bits
+    in each of 8,000 runs."""
+    torch = pytest.importorskip("torch")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = torch.nn.Linear(64, 256), torch.nn.Linear(256, 64)
+            self.norm = torch.nn.LayerNorm(64)
+
+        def forward(self, x):
+            y = self.norm(x + self.down(self.up(x).relu()))
+            if y.sum() > 0:
+                y = y * 2
+            return y
+
+    torch.manual_seed(0)
+    cfx.save(cfx.script(Net().eval()), tmp_path / "net.cfx")
+    run = cfx.runtime.load(tmp_path / "net.cfx", threads=2)
+    inputs = [np.random.default_rng(i).standard_normal((1 + i, 64), np.float32) for i in range(8)]
+    wanted = [run(x).tobytes() for x in inputs]
+    assert len(set(wanted)) == 8
+    turn = iter(range(8))
+
+    def work():
+        i = next(turn)
+        for _ in range(1000):
+            assert run(inputs[i]).tobytes() == wanted[i]
+
+    in_threads(work)
+
+
 def test_the_lock_is_released_while_it_computes(tmp_path):
     """A thread that only counts goes on: Python's lock is not held for the whole of a long run."""
     texts = {"graph.ir": APPLIED.replace("NAME", "sort"), "module.ir": NO_MODULES}
@@ -284,6 +317,24 @@ def test_a_module_of_torch(tmp_path):
     with torch.no_grad():
         assert torch.allclose(run(x), net(x), atol=1e-5)
     assert np.allclose(run(x.numpy()), net(x).detach().numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_layers_with_functions_as_settings(activation, tmp_path):
+    """The activation of a layer of transformers is a function: torch's in Python, a name in C."""
+    torch = pytest.importorskip("torch")
+    from cfx import package
+
+    net = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(
+        8, 2, 16, activation=activation, batch_first=True), 2).eval()  # fmt: skip
+    x = torch.randn(2, 3, 8)
+    cfx.save(cfx.capture(net, x), tmp_path / "net.cfx")
+    assert torch.allclose(cfx.runtime.load(tmp_path / "net.cfx")(x), net(x), atol=1e-5)
+    layer = cfx.load(tmp_path / "net.cfx").get_submodule("layers.1")
+    assert layer.activation is net.layers[1].activation
+    module = package._make_module(("0", "torch.nn.TransformerEncoderLayer", False,
+                                   {"activation": activation}, (), ()))  # as C writes it
+    assert module.activation is net.layers[1].activation
 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="needs make programs")

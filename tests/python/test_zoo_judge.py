@@ -196,10 +196,11 @@ def test_the_table_counts_models():
            "c": {"built": "ok", "cfx": {**good, "length": bad, "one": ""}},
            "d": {"built": bad},
            "e": {"built": "ok", "cfx": {**good, "batch": bad, "recapture": bad, "lower": bad,
-                                        "c": "", "c_sizes": "", "missing": {"torch.x": 3}}},
+                                        "c": "", "c_sizes": "", "file": bad, "file_c": "",
+                                        "missing": {"torch.x": 3}}},
            }  # fmt: skip
     lines = list(zoo.table(collections.OrderedDict(lib=lib)))
-    assert lines[2] == "| lib | 4 | 3 | 3 | 1 | 2 | 3 of 3 | 2 | 2 of 2 |"
+    assert lines[2] == "| lib | 4 | 3 | 3 | 1 | 2 | 3 of 3 | 2 | 2 of 2 | 2 of 3 | 2 of 2 |"
     assert "| torch.x | 1 |" in lines
     assert [line for line in lines if "CaptureError: no" in line] == [
         "| capture: CaptureError: no | 1 | lib: b |", "| length: CaptureError: no | 1 | lib: c |",
@@ -231,6 +232,31 @@ def test_inputs_that_the_model_makes_are_made_in_evaluation():
     assert rows(model, inputs)["cfx"]["train"] == "ok"
 
 
+class HasScript(torch.nn.Module):
+    """Calls what a file cannot hold."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.jit.script(torch.nn.ReLU())
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_files_are_tried():
+    found = rows(torch.nn.Conv1d(4, 4, 1))["cfx"]
+    assert (found["file"], found["file_c"]) == ("ok", "ok")
+    found = rows(HasScript())["cfx"]
+    assert found["file"]["error"] == "PackageError" and found["file_c"] == ""
+
+
+def test_a_file_that_loses_something_is_found(monkeypatch):
+    import cfx
+
+    monkeypatch.setattr(cfx, "load", lambda file, **kw: Wrong())
+    assert "text" in rows(torch.nn.Conv1d(4, 4, 1))["cfx"]["file"]["text"]
+
+
 class BySize(torch.nn.Module):
     """Computes something else for one row."""
 
@@ -253,7 +279,7 @@ def test_a_graph_that_is_wrong_is_not_mended_by_another_one(monkeypatch):
 
 
 class Wrong(torch.nn.Module):
-    guards = ()
+    guards = graphs = ()
 
     def forward(self, x):
         return x * 2

@@ -13,6 +13,9 @@ not take such inputs), or a dict that says what went wrong:
     train     after .train(), with the same random numbers; and after .eval() again
     lower     cfx.lower takes the graph                  missing: {operator: nodes} otherwise
     c         the lowered graph gives the same; `c_sizes`: wherever the captured one does
+    file      saved and loaded by cfx, without classes of the model's library: the same graphs, the
+              same bytes when it is saved again, the same results
+    file_c    cfx.runtime, from that file, gives the same: of models that can be lowered
 """
 import collections
 import copy
@@ -21,8 +24,10 @@ import inspect
 import linecache
 import re
 import sys
+import tempfile
 import time
 import traceback
+from pathlib import Path
 
 import torch
 
@@ -357,6 +362,40 @@ def check_c(case, inputs, module, save):
     save({"c_sizes": wrong[0] if wrong else "ok" if "ok" in sizes else ""})
 
 
+def loaded(module, folder):
+    """A captured module after a way through a file, and that file; ValueError for what it loses."""
+    import cfx
+
+    first, second = folder / "model.cfx", folder / "again.cfx"
+    cfx.save(module, first)
+    back = cfx.load(first, verify=True)
+    if [cfx.text(g) for g in back.graphs] != [cfx.text(g) for g in module.graphs]:
+        raise ValueError("the graph has another text")
+    if back.guards != module.guards:
+        raise ValueError("the guards differ")
+    cfx.save(back, second)
+    if first.read_bytes() != second.read_bytes():
+        raise ValueError("the file has other bytes when it is saved again")
+    return back, first
+
+
+def check_file(inputs, module, save, in_c):
+    """Columns of the file."""
+    import cfx
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            back, file = loaded(module, Path(folder))
+        except Exception as error:
+            return save({"file": reason(error), "file_c": ""})
+        save({"file": inputs.check("data", back, SAME)})
+        try:
+            run = cfx.runtime.load(file, threads=1) if in_c else None
+        except Exception as error:
+            return save({"file_c": reason(error)})
+        save({"file_c": inputs.check("data", run, SAME_IN_C) if in_c else ""})
+
+
 def check_recapture(case, inputs, columns):
     """Whether a model is right at the sizes at which its graph refuses to run, if it may be
     captured again there; "" if it nowhere refuses. A graph that is wrong does not count."""
@@ -397,6 +436,7 @@ def judge(case, inputs, tool, save):
         save({"guards": [str(guard) for guard in module.guards][:40]})
         save({"recapture": check_recapture(case, inputs, columns)})
         check_c(case, inputs, module, save)
+        check_file(inputs, module, save, columns["c"] == "ok")
         save({"train": check_modes(case, module)})
 
 

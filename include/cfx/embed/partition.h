@@ -24,6 +24,7 @@ typedef struct cfx_partition_options {
     int (*supported)(void *ctx, cfx_node *n);
     void *ctx;
     bool connected;  /* each part must be connected by the values its nodes pass */
+    bool in_order;   /* no call may move past another: parts are runs of nodes in their order */
 } cfx_partition_options;
 
 /* Stores the number of its part, or CFX_NO_PART, for each node of `g`, in order, in `parts`, which
@@ -33,7 +34,9 @@ typedef struct cfx_partition_options {
  * number is minimal: it is the largest number of supported runs on any path through the graph that
  * alternates between supported and unsupported nodes. A node is in the last part that it can be in.
  * With `connected`, no two parts that pass a value to each other could be merged (but see
- * partition_connected.c for graphs that would take too long).
+ * partition_connected.c for graphs that would take too long). With `in_order` a part is a run of
+ * supported nodes with nothing between them but placeholders and get_attr nodes: for graphs whose
+ * calls write to one another's values, or draw random numbers; `connected` is then ignored.
  *
  * operator.getitem nodes stay with the value they take an item of, if the value has no other users:
  * they join its part whether they are supported or not, and are in no part if the value is in none.

@@ -96,8 +96,8 @@ def _record(name: str, kind: str, key: Any, count: int) -> type:
     else:
         fields = key if kind == "named" else [f"item{i}" for i in range(count)]
         plain = last if last.isidentifier() else "Record"
-        named: Any = collections.namedtuple  # mypy wants literals
-        base = named(plain, fields, rename=True)
+        make: Any = collections.namedtuple  # mypy wants names that are written out
+        base = make(plain, fields, rename=True)
         body["__slots__"] = ()
     return type(last, (base,), body)
 

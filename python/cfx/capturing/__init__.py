@@ -11,20 +11,23 @@ calls the model on witnesses (witness.py) and numbers (numbers.py); the nets (ne
 catch what they do, recorder.py writes it down, guards.py says what was assumed, decide.py evaluates
 functions whose control flow depends on data (given.py: their arguments), caches.py stands in for
 functools.lru_cache, undo.py and surroundings.py put everything back. module.py is what the caller
-gets.
+gets; a module that comes from a file (stored.py) needs nothing of what captures programs, which is
+therefore imported when somebody asks for it.
 """
 import functools
+import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._glue.listing import public_names
-from .report import Report, explain
-from .decorator import function
 from .guards import CaptureError, Guard
 from .installed import call_with
 from .module import CapturedModule, module_of
-from .program import Program, turns
-from .run import Options
+from .turns import turns
+
+if TYPE_CHECKING:
+    from .decorator import function
+    from .report import Report, explain
 
 __all__ = ["CaptureError", "CapturedModule", "Guard", "Report", "capture", "explain", "function"]
 
@@ -47,6 +50,9 @@ def capture(
     mode, training or evaluation, is captured when it is needed, or at once if `modes` is "both"."""
     if modes not in ("current", "both"):
         raise ValueError(f'modes is "current" or "both", not {modes!r}')
+    from .program import Program
+    from .run import Options
+
     program = Program(model, Options(dynamic))
     with turns:
         module = module_of(program, program.capture(args, kwargs), recapture)
@@ -69,6 +75,16 @@ class _OtherMode:
     def remove(self) -> None:
         for module, training in self.before:
             module.training = training
+
+
+_LAZY = {"Report": "report", "explain": "report", "function": "decorator"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    return value
 
 
 __dir__ = public_names(globals())

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from .module import CapturedModule, module_of
-from .program import Program, turns
+from .program import Program
 from .run import Options
+from .turns import turns
 
 
 class Function:

@@ -3,7 +3,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,11 +15,14 @@ from .boundary import OtherState, guard_failures
 from .guards import CaptureError, Guards
 from .installed import Installed, call_with
 from .lowered import lower_captured
-from .program import Flags, Program, Weakly, is_capturing, turns
 from .reduce import drop_numbers, settle_guards
-from .run import Captured
 from .state import assign, read_attribute
 from .training import Settings, merge, module_paths, read_flags, take_modules
+from .turns import Flags, Weakly, is_capturing, turns
+
+if TYPE_CHECKING:
+    from .program import Program
+    from .run import Captured
 
 MOST_GRAPHS = 16  # of one module, for other kinds of inputs
 
@@ -191,7 +194,7 @@ class CapturedModule(GraphModule):
         read = functools.partial(read_attribute, self._home or self)
         return lower_captured(self._present(), read, runtime)
 
-    def _add(self, program: Program, captured: Captured) -> "CapturedModule":
+    def _add(self, program: "Program", captured: "Captured") -> "CapturedModule":
         """Another graph, which shares modules and weights with this one; or the one of them that
         it could be merged with."""
         other = module_of(program, captured, False, self._home or self)
@@ -209,7 +212,7 @@ class CapturedModule(GraphModule):
         self._others.insert(0, other)
         return other
 
-    def _take(self, captured: Captured, have: set[str]) -> None:
+    def _take(self, captured: "Captured", have: set[str]) -> None:
         """What a graph needs of the model and this module has not got."""
         missing = [path for path in captured.graph._paths(False) if path not in have]
         old = set(self.modules())
@@ -266,7 +269,7 @@ class _LentState:
             assign(self.root, path, value)
 
 
-def module_of(program: Program, captured: Captured, recapture: bool,
+def module_of(program: "Program", captured: "Captured", recapture: bool,
               home: torch.nn.Module | None = None) -> CapturedModule:  # fmt: skip
     """The module around a graph, with the parts of the model that the graph names. With `home`, it
     works on the modules, weights and attributes of that one."""

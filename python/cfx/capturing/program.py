@@ -1,6 +1,5 @@
 """A program that is captured: a module or a function, and how it is run for that."""
 import functools
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,15 +10,9 @@ from .guards import CaptureError, raised_at, user_line
 from .installed import call_with
 from .protocol import check_version
 from .run import SAYS_PLAIN, Captured, Knowledge, Options, Run
+from .turns import running, turns
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
-turns = threading.RLock()  # two runs must not change the same modules and functions
-_running = threading.local()
-
-
-def is_capturing() -> bool:
-    """Whether a program is being captured in this thread."""
-    return getattr(_running, "name", None) is not None
 
 
 class _Function(torch.nn.Module):
@@ -91,9 +84,9 @@ class Program:
                 slots: Iterable[str] = ()) -> Captured:  # fmt: skip
         """Runs the program on examples until a run finds nothing new. `slots` are paths of
         attributes that it is known to change."""
-        if getattr(_running, "name", None):
+        if getattr(running, "name", None):
             raise CaptureError(f"{user_line()}: cfx.capture was called by a program that is being "
-                               f"captured ({_running.name}); capture the parts one after the other")
+                               f"captured ({running.name}); capture the parts one after the other")
         known = Knowledge([_split(path) for path in slots], self.named)
         with turns:
             captured = call_with([self], functools.partial(self._runs, args, kwargs, known))
@@ -101,10 +94,10 @@ class Program:
             return captured
 
     def install(self) -> None:
-        _running.name = self.name
+        running.name = self.name
 
     def remove(self) -> None:
-        _running.name = None
+        running.name = None
 
     def _runs(self, args: tuple, kwargs: dict[str, Any], known: Knowledge) -> Captured:
         for count in range(1, _MOST_RUNS + 1):
@@ -137,41 +130,3 @@ class Program:
         except Exception as error:
             known.askers.refuse(code, error)
             return None
-
-
-class Flags:
-    """While this is installed, the modules of a tree have the flags `training` of another tree,
-    where it has modules of the same paths; others that of the module that they are in."""
-
-    def __init__(self, root: torch.nn.Module, like: torch.nn.Module) -> None:
-        self.root, self.like = root, like
-        self.before = [(module, module.training) for module in root.modules()]
-
-    def install(self) -> None:
-        for path, module in self.root.named_modules():
-            wanted = self.like
-            for name in path.split(".") if path else ():
-                found = getattr(wanted, name, None)
-                if not isinstance(found, torch.nn.Module):
-                    break
-                wanted = found
-            module.training = wanted.training
-
-    def remove(self) -> None:
-        for module, training in self.before:
-            module.training = training
-
-
-class Weakly:
-    """A program that is captured again when it is called in another way. It is not part of copies
-    and pickles: their weights are their own."""
-
-    def __init__(self, program: Program | None) -> None:
-        self.program = program
-
-    def __deepcopy__(self, memo: Any) -> "Weakly":
-        return Weakly(None)
-
-    def __reduce__(self) -> Any:
-        return Weakly, (None,)
-

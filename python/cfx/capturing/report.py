@@ -1,6 +1,7 @@
 """cfx.explain: how each part of a model is captured, and what is assumed."""
 import ast
 import os
+import sys
 import textwrap
 import types
 from collections.abc import Callable
@@ -126,10 +127,27 @@ def report_of(module: CapturedModule, captured: Captured, name: str) -> Report:
     )  # fmt: skip
 
 
-def explain(model: Callable[..., Any], *args: Any, dynamic: Any = None, **kwargs: Any) -> Report:
-    """Captures a model as cfx.capture does and reports how: which functions are captured from their
-    source and which cannot be, what is assumed and where that is checked, and what the model
-    changes."""
+def _compiled_report(model: Any, args: Any, kwargs: Any) -> Any:
+    """What the back end of torch.compile has made of a model; None if it is not one of its."""
+    if "torch._dynamo" not in sys.modules:
+        return None
+    from ..interop.backend import report
+
+    found = report(model)
+    if found is not None and (args or kwargs):
+        model(*args, **kwargs)
+        found = report(model)
+    return found
+
+
+def explain(model: Callable[..., Any], *args: Any, dynamic: Any = None, **kwargs: Any) -> Any:
+    """Captures a model as cfx.capture does and returns a Report that says how: which functions are
+    captured from their source and which cannot be, what is assumed and where that is checked, and
+    what the model changes. For torch.compile(model, backend="cfx"), a CompileReport instead: which
+    calls run in C, which in PyTorch and why; with arguments, the model is called first."""
+    compiled = _compiled_report(model, args, kwargs)
+    if compiled is not None:
+        return compiled
     program = Program(model, Options(dynamic))
     captured = program.capture(args, kwargs)
     return report_of(module_of(program, captured, False), captured, program.name)

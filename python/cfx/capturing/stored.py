@@ -16,10 +16,10 @@ from .boundary import AgainLeaf, Boundary, BoundaryCodeGen, FixedLeaf, NumberLea
 from .guards import Guard
 from .lowered import why_not_lowered
 from .module import CapturedModule
-from .program import Weakly
 from .reduce import input_names
 from .state import MISSING, Slot, assign, plain_name, read_attribute
 from .training import Settings
+from .turns import Weakly
 
 _NUMBERS = {"int": int, "float": float, "bool": bool, "complex": complex}
 
@@ -130,7 +130,8 @@ def signature_values(module: CapturedModule) -> dict[str, Any]:
             rows.append((name, leaf.type.__name__))
     count = boundary.num_arguments
     present = _present(home, boundary)
-    state = [row if row[1] == "tensor" else (*row, present.get(row[0])) for row in rows[count:]]
+    state = [row if row[1] == "tensor" else (*row, _number(present.get(row[0]), row[1]))
+             for row in rows[count:]]  # fmt: skip
     values = {
         "inputs": rows[:count], "state": state, "results": list(_result_names(boundary)),
         "guards": boundary.guards.text,
@@ -208,6 +209,11 @@ def _present(home: Any, boundary: Boundary) -> dict[str, Any]:
     for slot in boundary.slots:
         taken.tree(read_attribute(home, slot.path), (slot.path,))
     return {str(path): leaf for path, leaf in zip(taken.paths, taken.leaves)}
+
+
+def _number(value: Any, kind: str) -> Any:
+    """The first value of a number that is state; None if the attribute is something else by now."""
+    return value if type(value).__name__ == kind else None
 
 
 def attribute_values(module: CapturedModule, add: Callable[[str, Any], None]) -> list[Any]:

@@ -56,7 +56,11 @@ def take_modules(module: torch.nn.Module, root: torch.nn.Module, paths: Iterable
 
 class Settings:
     """The settings of the flags that a graph holds for: `known`, of the modules `paths`; and what
-    checks them and the rest of a call in C, which copies do not share."""
+    checks them and the rest of a call in C, which copies do not share. It has no __dict__: that
+    `entry` is made by the first call is not something that a program has changed, which a capture
+    of a model around this module would keep."""
+
+    __slots__ = ("entry", "known", "paths")
 
     def __init__(self, paths: tuple[str, ...], known: tuple[bytes, ...]) -> None:
         self.paths, self.known = paths, known

@@ -15,6 +15,7 @@ import collections
 import copy
 import dataclasses
 import operator
+import os
 import sys
 import types
 import warnings
@@ -505,9 +506,17 @@ class _Conversion:
 
 def from_torch(x: Any) -> Any:
     """Returns a cfx.Graph or cfx.GraphModule for one of torch.fx, for a torch ExportedProgram (its
-    graph_module), or for a module that contains GraphModules."""
+    graph_module), for a ScriptModule or ScriptFunction of TorchScript, or for a module that
+    contains GraphModules. A path is that of a TorchScript file, or of an ExportedProgram (.pt2):
+    torch loads it, so load only files that you trust."""
     import torch.fx
 
+    from . import torchscript
+
+    if isinstance(x, (str, os.PathLike)):
+        x = torchscript.load(os.fspath(x))
+    if isinstance(x, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        return torchscript.convert(x)
     program = hasattr(x, "graph_signature") and hasattr(x, "graph_module")
     return _Conversion(torch.fx, cfx, _FromTorch).convert(x.graph_module if program else x)
 

@@ -2,12 +2,14 @@
 #include "graph/graph_methods.h"
 #include "run/session.h"
 
+#include <cfx/effect.h>
 #include <cfx/lower.h>
 
 /* ---- lowering ------------------------------------------------------------------------------ */
 
 typedef struct lower_job {
     PyObject *found;  /* [(node, file or None, line, why), ...] */
+    PyObject *stay;   /* {node: why}, or NULL */
 } lower_job;
 
 static cfx_status note_finding(void *ctx, const cfx_node *n, const char *why)
@@ -20,24 +22,37 @@ static cfx_status note_finding(void *ctx, const cfx_node *n, const char *why)
     return failed ? CFX_E_HOST : CFX_OK;
 }
 
-/* _lower(graph, root): lowers the graph in place. Returns a list of what is in the way, which is
- * empty if it went well; else the graph is as it was. */
+static const char *reason_to_stay(void *ctx, const cfx_node *n)
+{
+    const lower_job *job = ctx;
+    PyObject *why = PyDict_GetItemString(job->stay, cfx_node_name(n, NULL));
+    return why ? PyUnicode_AsUTF8(why) : NULL;
+}
+
+/* _lower(graph, root, stay=None): lowers the graph in place. Returns a list of what is in the way,
+ * which is empty if it went well; else the graph is as it was. With `stay`, {name: why}, these
+ * nodes and all that cannot be lowered remain what they are, and the others are lowered. */
 static PyObject *py_lower(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
     PyObject *graph, *root;
+    PyObject *stay = Py_None;
     cfx_error err = {0};
     module_view view = {0};
-    if (!PyArg_ParseTuple(args, "OO:_lower", &graph, &root))
+    if (!PyArg_ParseTuple(args, "OO|O:_lower", &graph, &root, &stay))
         return NULL;
+    if (stay != Py_None && !PyDict_Check(stay))
+        return PyErr_Format(PyExc_TypeError, "_lower needs a dict of nodes that stay");
     if (!is_graph(st, graph))
         return PyErr_Format(PyExc_TypeError, "_lower needs a Graph");
-    lower_job job = {PyList_New(0)};
+    lower_job job = {PyList_New(0), stay != Py_None ? stay : NULL};
     bool has_root = root != Py_None;
     bool good = job.found && (!has_root || modules_over(st, root, &view));
     if (good) {
         cfx_graph *g = ((PyGraph *)graph)->g;
-        const cfx_lower_options options = {.each = note_finding, .ctx = &job};
+        const cfx_lower_options options = {.each = note_finding, .ctx = &job,
+                                           .stay = job.stay ? reason_to_stay : NULL,
+                                           .partial = job.stay != NULL};
         cfx_status status = cfx_graph_lower(g, has_root ? &view.table : NULL, &options, &err);
         good = !PyErr_Occurred() && (status == CFX_OK || PyList_GET_SIZE(job.found) > 0);
     }
@@ -78,6 +93,65 @@ static PyObject *py_attributes_read(PyObject *module, PyObject *graph)
     PyObject *list = paths && add_paths(((PyGraph *)graph)->g, paths) ? PyDict_Keys(paths) : NULL;
     Py_XDECREF(paths);
     return list;
+}
+
+typedef struct written_job {
+    PyObject *found;
+    Py_ssize_t position;  /* of the last input that was looked at, among the inputs */
+    const cfx_node *at;
+} written_job;
+
+static cfx_status note_written(void *ctx, cfx_node *input)
+{
+    written_job *job = ctx;
+    for (; job->at != input; job->at = cfx_node_next(job->at))
+        job->position += cfx_node_op(job->at) == CFX_OP_PLACEHOLDER;
+    PyObject *number = PyLong_FromSsize_t(job->position);
+    const int failed = number ? PyList_Append(job->found, number) : -1;
+    Py_XDECREF(number);
+    return failed ? CFX_E_HOST : CFX_OK;
+}
+
+/* _written_inputs(graph): the positions of the inputs that a lowered graph may write to. */
+static PyObject *py_written_inputs(PyObject *module, PyObject *graph)
+{
+    cfx_error err = {0};
+    if (!is_graph(PyModule_GetState(module), graph))
+        return PyErr_Format(PyExc_TypeError, "_written_inputs needs a Graph");
+    cfx_graph *g = ((PyGraph *)graph)->g;
+    written_job job = {.found = PyList_New(0), .at = cfx_graph_first(g)};
+    if (job.found && cfx_graph_each_written_input(g, NULL, note_written, &job, &err) == CFX_OK)
+        return job.found;
+    Py_XDECREF(job.found);
+    return raise_cfx(&err);
+}
+
+enum { DRAWS = 4 };  /* besides cfx_effect: it is a row that draws random numbers */
+
+/* _effects(graph): for each node its cfx_effect, plus DRAWS. */
+static PyObject *py_effects(PyObject *module, PyObject *graph)
+{
+    cfx_error err = {0};
+    if (!is_graph(PyModule_GetState(module), graph))
+        return PyErr_Format(PyExc_TypeError, "_effects needs a Graph");
+    cfx_iter it;
+    PyObject *list = PyList_New(0);
+    cfx_iter_begin(&it, ((PyGraph *)graph)->g, false);
+    for (cfx_node *n; list && (n = cfx_iter_next(&it)) != NULL;) {
+        cfx_effect effect;
+        if (cfx_node_effect(n, NULL, &effect, &err) != CFX_OK) {
+            Py_CLEAR(list);
+            break;
+        }
+        const unsigned flags = cfx_operator_flags(cfx_node_operator(n));
+        const bool draws = effect != CFX_EFFECT_NONE && (flags & CFX_OPERATOR_RANDOM);
+        PyObject *number = PyLong_FromLong((long)effect + (draws ? DRAWS : 0));
+        if (!number || PyList_Append(list, number) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(number);
+    }
+    cfx_iter_end(&it);
+    return list || PyErr_Occurred() ? list : raise_cfx(&err);
 }
 
 /* ---- programs ------------------------------------------------------------------------------ */
@@ -300,6 +374,8 @@ PyType_Spec program_spec = {
 
 PyMethodDef lower_functions[] = {
     {"_lower", py_lower, METH_VARARGS, NULL},
+    {"_written_inputs", py_written_inputs, METH_O, NULL},
+    {"_effects", py_effects, METH_O, NULL},
     {"_attributes_read", py_attributes_read, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

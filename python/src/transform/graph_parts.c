@@ -53,9 +53,12 @@ PyObject *graph_partition(PyGraph *self, PyObject *args)
     cfx_partition_options options = {.supported = ask_yes};
     size_t n;
     int connected;
-    if (!PyArg_ParseTuple(args, "Op:_partition", (PyObject **)&options.ctx, &connected))
+    int in_order = 0;
+    if (!PyArg_ParseTuple(args, "Op|p:_partition", (PyObject **)&options.ctx, &connected,
+                          &in_order))
         return NULL;
     options.connected = connected;
+    options.in_order = in_order;
     uint32_t *parts = PyMem_Malloc((cfx_graph_size(self->g) + 1) * sizeof *parts);
     if (!parts)
         return PyErr_NoMemory();

@@ -50,6 +50,14 @@ typedef struct cfxi_py_global {
     size_t qualified_size;
 } cfxi_py_global;
 
+/* Python wants parameters in this order. */
+typedef enum cfxi_py_order {
+    CFXI_PY_PLAIN,    /* without a default */
+    CFXI_PY_DEFAULT,
+    CFXI_PY_STAR,     /* *args, and all after it but */
+    CFXI_PY_STARS     /* **kwargs */
+} cfxi_py_order;
+
 typedef struct cfxi_py_param {
     size_t start, size; /* in params_text */
 } cfxi_py_param;
@@ -82,6 +90,7 @@ struct cfx_pycode {
     cfx_buffer returns;     /* "" or " -> T" */
     cfx_buffer wraps;       /* the wrap statements */
     cfxi_vec params;        /* of cfxi_py_param */
+    cfxi_py_order order_of_params; /* in a file: what the last of them was */
     cfxi_vec pieces;        /* of size_t: where each piece of the body ends */
     bool use_pieces;        /* a transformer wants them */
     bool nomem;

@@ -372,6 +372,23 @@ static cfx_status refuse_name(const cfx_node *n, cfx_pycode_text name, cfx_error
                              name.size > 80 ? 80 : (int)name.size, name.data);
 }
 
+/* Whether a part behind a dot is a keyword: `my.or`. In one name of torch's, dotted_text writes
+ * getattr for it; everywhere else it is wrong syntax. */
+static bool has_keyword(cfx_pycode_text name)
+{
+    const char *end = name.data + name.size;
+    if (starts_with(name, "torch.") && cfxi_base_is_python_path(name.data, name.size))
+        return false;
+    for (const char *dot = name.data; (dot = memchr(dot, '.', (size_t)(end - dot))) != NULL;) {
+        const char *part = ++dot;
+        while (part < end && (cfxi_base_is_ident(*part) || (unsigned char)*part >= 0x80))
+            part++;
+        if (cfxi_base_is_keyword(dot, (size_t)(part - dot)))
+            return true;
+    }
+    return false;
+}
+
 /* The last gate for the names of functions and types: what becomes part of the source is a dotted
  * name, or in a file such names with the signs of a type between them. What becomes one global has
  * a name of its own, and may be anything. */
@@ -380,7 +397,7 @@ static cfx_status check_text(const cfx_pycode *gen, const cfx_ref *ref, const cf
 {
     if (!gen->names_only && !starts_with(name, "torch."))
         return CFX_OK;
-    if (!cfxi_ir_is_type_text(name.data, name.size))
+    if (!cfxi_ir_is_type_text(name.data, name.size) || (gen->names_only && has_keyword(name)))
         return refuse_name(n, name, err);
     if (gen->names_only && ref->kind == CFXI_REF_NAME &&
         cfx_name_runs_code(name.data, name.size))

@@ -207,6 +207,26 @@ static cfx_status check_parameter(const cfx_pycode *gen, const cfx_node *n, cons
                              target->data);
 }
 
+/* In a file: torch.fx leaves it to Python to refuse the function. */
+static cfx_status check_order(cfx_pycode *gen, const cfx_node *n, const cfx_str *target,
+                              cfx_error *err)
+{
+    const bool has_default = n->args && n->args->size > 0;
+    const size_t stars = strspn(target->data, "*");
+    const cfxi_py_order last = gen->order_of_params;
+    const cfxi_py_order now = stars == 2 ? CFXI_PY_STARS : stars == 1 ? CFXI_PY_STAR
+                              : last == CFXI_PY_STAR ? CFXI_PY_STAR
+                              : has_default ? CFXI_PY_DEFAULT : CFXI_PY_PLAIN;
+    if (now < last || last == CFXI_PY_STARS || (stars > 0 && has_default) ||
+        (stars == 1 && last == CFXI_PY_STAR))
+        return cfxi_emit_py_fail(n, CFX_E_VALUE, err, "the parameter '%.80s' stands in the wrong "
+                                 "place: Python wants those without a default first, then those "
+                                 "with one, then *args, and **kwargs last; move the placeholder",
+                                 target->data);
+    gen->order_of_params = now;
+    return CFX_OK;
+}
+
 static cfx_status placeholder(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 {
     const cfx_str *target = n->callee->ref->name;
@@ -214,6 +234,8 @@ static cfx_status placeholder(cfx_pycode *gen, cfx_node *n, cfx_error *err)
         return cfxi_emit_py_fail(n, CFX_E_TYPE, err,
                                  "the target of a placeholder must be a string");
     CFX_TRY(check_parameter(gen, n, target, err));
+    if (gen->names_only)
+        CFX_TRY(check_order(gen, n, target, err));
     CFX_TRY(cfxi_emit_py_type_text(gen, n, err));
     cfxi_py_param param = {.start = gen->params_text.size};
     size_t start = gen->body.size;

@@ -30,6 +30,51 @@ TEST(file_of_a_function)
                       "    add = sqrt + 1;  sqrt = None\n    return add\n");
 }
 
+/* The last of the parameters is refused: by a message that names it. */
+static void expect_refused(const char *const *targets, const bool *has_default, size_t n)
+{
+    cfx_buffer text;
+    cfx_buffer_init(&text, NULL);
+    start();
+    for (size_t i = 0; i < n; i++) {
+        if (has_default[i])
+            input_default(targets[i], I(1));
+        else
+            input(targets[i]);
+    }
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_codegen_python_file(graph, NULL, cfx_buffer_sink(&text), &error));
+    CHECK(strstr(error.message, targets[n - 1]) && strstr(error.message, "wrong place"));
+    cfx_buffer_free(&text);
+    cfx_graph_release(graph);
+}
+
+TEST(parameters_in_an_order_that_python_refuses)
+{
+    expect_refused((const char *[]){"a", "b"}, (const bool[]){true, false}, 2);
+    expect_refused((const char *[]){"*a", "*b"}, (const bool[]){false, false}, 2);
+    expect_refused((const char *[]){"**a", "b"}, (const bool[]){false, true}, 2);
+    expect_refused((const char *[]){"*a"}, (const bool[]){true}, 1);
+    start();
+    input("a");
+    input_default("b", I(1));
+    input("*c");
+    input("d");
+    input("**e");
+    expect_file(NULL, "def forward(a, b = 1, *c, d, **e):\n    _c = c\n    _e = e\n");
+}
+
+TEST(parts_of_names_that_are_keywords)
+{
+    cfx_buffer text;
+    cfx_buffer_init(&text, NULL);
+    start();
+    result(V(CALL("my.or", V(input("x")))));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_codegen_python_file(graph, NULL, cfx_buffer_sink(&text), &error));
+    CHECK(strstr(error.message, "'my.or' cannot be written in Python") != NULL);
+    cfx_buffer_free(&text);
+    cfx_graph_release(graph);
+}
+
 TEST(file_of_a_class)
 {
     start();

@@ -13,10 +13,13 @@ TEST(texts_of_types)
     static const char *const good[] = {
         "int", "torch.Tensor", "typing.Dict[str, list[int]]", "int | None", "tuple[int, ...]",
         "typing.Callable[[int, str], a.b]", "[int]", "torch.ops.aten.random.from",
+        "typing.Callable[[], None]", "a[b] | c[d][e]",
     };
     static const char *const bad[] = {
         "", " a", "a b", "a()", "a[b()]", "[x for y in z]", "a; b", "a\nb", "a.b:c", "lambda",
         "a,\"b\"", "a[b", "a]",
+        "a[b]c", "a[b] c", "a[]", "a,b", "a |", "| a", "a[,b]", "a[b,,c]", "a[b c]", "...",
+        "...[a]",
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         if (!CHECK(is_type(good[i])))

@@ -67,6 +67,35 @@ static const char layers[] = "graph():\n"
                              "  %act = call_module[target=act](input=%bn)\n"
                              "  output(%act)\n";
 
+static const char *neg_stays(void *ctx, const cfx_node *n)
+{
+    (void)ctx;
+    return strcmp(cfx_node_name(n, NULL), "b") == 0 ? "it is asked to stay" : NULL;
+}
+
+static cfx_status copy_reason(void *ctx, const cfx_node *n, const char *why)
+{
+    (void)ctx;
+    (void)n;
+    CHECK_STR_EQ("torch.neg(a): it is asked to stay (node %b)", why);
+    return CFX_OK;
+}
+
+TEST(calls_can_stay)
+{
+    static const char text[] = "graph():\n"
+                               "  %x = placeholder[target=x]()\n"
+                               "  %a = call_method[target=relu](%x)\n"
+                               "  %b = call_function[target=torch.neg](%a)\n"
+                               "  output(%b)\n";
+    const cfx_lower_options options = {.partial = true, .stay = neg_stays, .each = copy_reason};
+    cfx_graph *g = parse(text, NULL, NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, NULL, &options, NULL));
+    CHECK_STR_EQ("torch.neg", cfx_node_target(cfx_graph_find(g, "b"), NULL, NULL));
+    CHECK_STR_EQ("cfx.ops.relu", cfx_node_target(cfx_graph_find(g, "a"), NULL, NULL));
+    cfx_graph_release(g);
+}
+
 TEST(a_part_can_be_lowered)
 {
     static const char text[] = "graph():\n"

@@ -30,12 +30,12 @@ static int supports_nothing_known(void *ctx, cfx_node *n)
 }
 
 /* "d e|a b": the names in each part. */
-static const char *proposed(cfx_graph *g, bool connected)
+static const char *proposed_by(cfx_graph *g, cfx_partition_options opts)
 {
     static char text[512];
     uint32_t parts[64];
     size_t n, used = 0;
-    const cfx_partition_options opts = {supports, NULL, connected};
+    opts.supported = supports;
     if (!CHECK_INT_EQ(CFX_OK, cfx_graph_partition(g, &opts, parts, &n, NULL)))
         return "";
     CHECK_INT_EQ(CFX_OK, cfx_graph_check_parts(g, parts, n, NULL));
@@ -49,6 +49,11 @@ static const char *proposed(cfx_graph *g, bool connected)
                                          members++ ? " " : "", cfx_node_name(node, NULL));
     }
     return text;
+}
+
+static const char *proposed(cfx_graph *g, bool connected)
+{
+    return proposed_by(g, (cfx_partition_options){.connected = connected});
 }
 
 static cfx_graph *new_graph(cfx_node **x)
@@ -84,6 +89,25 @@ TEST(what_is_not_connected_stays_apart_if_told_so)
     (void)b;
     CHECK_STR_EQ("add_1 add_2 add_3|add", proposed(g, false));
     CHECK_STR_EQ("add_3|add_1|add add_2", proposed(g, true));
+    cfx_graph_release(g);
+}
+
+/* Without that, `c` and `d` would be one part with `e`, after `r`. */
+TEST(calls_that_may_not_move_are_parts_in_their_order)
+{
+    cfx_node *x;
+    cfx_graph *g = new_graph(&x);
+    cfx_node *a = add(g, x, NULL);
+    cfx_node *b = add(g, x, a);
+    cfx_node *r = relu(g, x);
+    cfx_node *c = add(g, b, NULL);
+    cfx_node *y = cfx_graph_placeholder(g, "y", NULL);
+    cfx_node *d = add(g, c, y);
+    relu(g, d);
+    cfx_node *e = add(g, r, NULL);
+    cfx_graph_output(g, cfx_value_node(e), NULL);
+    CHECK_STR_EQ("add_4|add_2 add_3|add add_1",
+                 proposed_by(g, (cfx_partition_options){.in_order = true}));
     cfx_graph_release(g);
 }
 
@@ -142,7 +166,7 @@ TEST(bad_input)
     size_t n = 7;
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    const cfx_partition_options opts = {supports, NULL, false};
+    const cfx_partition_options opts = {.supported = supports, .connected = false};
     CHECK_INT_EQ(CFX_OK, cfx_graph_partition(g, &opts, parts, &n, NULL));
     CHECK_INT_EQ(0, n);
     CHECK_INT_EQ(CFX_OK, cfx_graph_check_parts(g, parts, 0, NULL));
@@ -150,7 +174,7 @@ TEST(bad_input)
     g = new_graph(&x);
     cfx_node *r = relu(g, x);
     cfx_node *a = add(g, r, NULL);
-    const cfx_partition_options doubtful = {supports_nothing_known, NULL, false};
+    const cfx_partition_options doubtful = {.supported = supports_nothing_known};
     CHECK_INT_EQ(CFX_E_HOST, cfx_graph_partition(g, &doubtful, parts, &n, &err));
     CHECK(strstr(err.message, "%relu") != NULL);
     cfx_node_prepend(r, a, NULL);
@@ -338,7 +362,7 @@ TEST(a_million_nodes)
     uint32_t *parts = malloc((MANY + 2) * sizeof *parts);
     size_t n;
     for (int connected = 0; connected < 2; connected++) {
-        const cfx_partition_options opts = {supports, NULL, connected};
+        const cfx_partition_options opts = {.supported = supports, .connected = connected};
         CHECK_INT_EQ(CFX_OK, cfx_graph_partition(g, &opts, parts, &n, NULL));
         CHECK_INT_EQ(MANY / 4, n);
     }
@@ -353,7 +377,7 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
     uint32_t parts[16];
     size_t n;
     cfx_status status = CFX_E_NOMEM;
-    const cfx_partition_options opts = {supports, NULL, true};
+    const cfx_partition_options opts = {.supported = supports, .connected = true};
     cfx_graph *g = chain(a, 9, err);
     (void)ctx;
     if (!g)

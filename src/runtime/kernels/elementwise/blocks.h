@@ -199,6 +199,9 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(hypot, hypot(a, b))                                                                          \
     X(tanh_backward, a * (1 - b * b))                                                              \
     X(sigmoid_backward, a * (1 - b) * b)                                                           \
+    X(silu_backward, a * (1 + b / (1 + exp(b))) / (1 + exp(-b)))                                   \
+    X(hardswish_backward, b <= -3 ? (T)0 : b < 3 ? a * (b / 3 + (T)0.5) : a)                       \
+    X(hardsigmoid_backward, b > -3 && b < 3 ? a / 6 : (T)0)                                        \
     X(copysign, copysign(a, b))                                                                    \
     X(logaddexp, log_add_exp(a, b))                                                                \
     X(logaddexp2, log_add_exp2(a, b))                                                              \

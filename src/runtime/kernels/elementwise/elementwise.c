@@ -178,6 +178,9 @@ typedef struct row {
     X(minimum, minimum, CFXI_REALS, SAME)                                                          \
     X(hypot, hypot, CFXI_FLOATS, SAME)                                                             \
     X(tanh_backward, tanh_backward, CFXI_FLOATS, SAME)                                             \
+    X(silu_backward, silu_backward, CFXI_FLOATS, SAME)                                             \
+    X(hardswish_backward, hardswish_backward, CFXI_FLOATS, SAME)                                   \
+    X(hardsigmoid_backward, hardsigmoid_backward, CFXI_FLOATS, SAME)                               \
     X(sigmoid_backward, sigmoid_backward, CFXI_FLOATS, SAME)                                       \
     X(copysign, copysign, CFXI_REALS, FLOAT)                                                       \
     X(gcd, gcd, CFXI_INTS, SAME)                                                                   \

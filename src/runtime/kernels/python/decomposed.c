@@ -135,15 +135,16 @@ static cfx_tensor *leave_out(cfxi_call *c, cfx_tensor *scores, cfx_tensor *mask)
     return left;
 }
 
-static cfx_tensor *mask_scores(cfxi_call *c, cfx_tensor *scores)
+/* `at_mask` is the place of the mask among the arguments. */
+static cfx_tensor *mask_scores(cfxi_call *c, cfx_tensor *scores, size_t at_mask, bool causal)
 {
-    const cfx_tensor *mask = cfxi_rt_tensor(c, MASK);
+    const cfx_tensor *mask = cfxi_rt_tensor(c, at_mask);
     if (scores && mask && mask->dtype == CFX_DTYPE_BOOL)
         scores =
-            leave_out(c, scores, cfxi_rt_sub_tensor(c, CFX_OPID_logical_not, c->args + MASK, 1));
+            leave_out(c, scores, cfxi_rt_sub_tensor(c, CFX_OPID_logical_not, c->args + at_mask, 1));
     else if (mask)
-        scores = then_with(c, CFX_OPID_add, scores, c->args[MASK]);
-    if (scores && cfxi_rt_bool(c, CAUSAL)) {
+        scores = then_with(c, CFX_OPID_add, scores, c->args[at_mask]);
+    if (scores && causal) {
         const cfx_datum shown = cfx_datum_tensor(scores);
         cfx_tensor *later = cfxi_rt_sub_tensor(c, CFX_OPID_ones_like, &shown, 1);
         later = then_with(c, CFX_OPID_triu, later, cfx_datum_int(1));
@@ -173,7 +174,8 @@ static cfx_tensor *log_sum(cfxi_call *c)
     cfx_tensor_release(k);
     const double scale = cfxi_rt_is_none(c, SCALE) ? 1 / sqrt(size) : cfxi_rt_float(c, SCALE);
     x = then_with(c, CFX_OPID_mul, x, cfx_datum_float(scale));
-    x = then_with(c, CFX_OPID_logsumexp, mask_scores(c, x), cfx_datum_int(-1));
+    x = then_with(c, CFX_OPID_logsumexp, mask_scores(c, x, MASK, cfxi_rt_bool(c, CAUSAL)),
+                  cfx_datum_int(-1));
     return swap(c, then(c, CFX_OPID_contiguous, swap(c, x, 1, 2), NULL, 0), 1, 2);
 }
 
@@ -187,4 +189,139 @@ cfx_status cfxi_rule_flash_attention(cfxi_call *c)
             return cfxi_fail(c, CFX_E_SHAPE, "query, key and value must have 4 dimensions");
     CFX_TRY(give(c, 0, cfxi_rt_sub_tensor(c, CFX_OPID_scaled_dot_product_attention, args, 8)));
     return give(c, 1, log_sum(c));
+}
+
+/* ---- the gradient of attention ------------------------------------------------------------- */
+
+enum { BACK_GRAD, BACK_Q, BACK_K, BACK_V, BACK_OUT, BACK_LSE, BACK_DROPOUT, BACK_CAUSAL, BACK_MASK,
+       BACK_SCALE };
+
+static cfx_tensor *hold(const cfxi_call *c, size_t i)
+{
+    return cfx_tensor_retain(cfxi_rt_tensor(c, i));
+}
+
+/* How many heads of the query share a head of the keys. */
+static int64_t sharing(const cfxi_call *c)
+{
+    const int64_t heads = cfxi_rt_tensor(c, BACK_K)->size[1];
+    return heads > 0 ? cfxi_rt_tensor(c, BACK_Q)->size[1] / heads : 1;
+}
+
+/* Keys or values, with as many heads as the query has. */
+static cfx_tensor *keys(cfxi_call *c, size_t i)
+{
+    const cfx_datum times[] = {cfx_datum_int(sharing(c)), cfx_datum_int(1)};
+    cfx_tensor *x = hold(c, i);
+    return sharing(c) > 1 ? then(c, CFX_OPID_repeat_interleave, x, times, 2) : x;
+}
+
+/* The sum over heads that share keys. */
+static cfx_tensor *add_heads(cfxi_call *c, cfx_tensor *x)
+{
+    cfx_datum sizes[5];
+    const int64_t times = sharing(c);
+    const int64_t *at = x ? x->size : NULL;
+    if (!x || times == 1)
+        return x;
+    const int64_t wanted[] = {at[0], at[1] / times, times, at[2], at[3]};
+    for (size_t i = 0; i < 5; i++)
+        sizes[i] = cfx_datum_int(wanted[i]);
+    cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, sizes, 5, c->rt->allocator, c->err);
+    const bool made = list.kind != CFX_DATUM_INVALID;
+    cfx_tensor *parts = made ? then_with(c, CFX_OPID_reshape, x, list) : NULL;
+    if (!made)
+        cfx_tensor_release(x);
+    cfx_datum_release(list);
+    return then_with(c, CFX_OPID_sum, parts, cfx_datum_int(2));
+}
+
+/* Stored with the heads behind the sequence, as PyTorch's kernel does. */
+static cfx_tensor *heads_behind(cfxi_call *c, cfx_tensor *x)
+{
+    return swap(c, then(c, CFX_OPID_contiguous, swap(c, x, 1, 2), NULL, 0), 1, 2);
+}
+
+/* x times y, which are released. */
+static cfx_tensor *product(cfxi_call *c, cfx_tensor *x, cfx_tensor *y)
+{
+    cfx_tensor *z = y ? then_with(c, CFX_OPID_matmul, x, cfx_datum_tensor(y)) : NULL;
+    if (!y)
+        cfx_tensor_release(x);
+    cfx_tensor_release(y);
+    return z;
+}
+
+/* The weights of attention once more: exp(scores - their logsumexp). */
+static cfx_tensor *weights_again(cfxi_call *c, double scale)
+{
+    cfx_tensor *scores = product(c, hold(c, BACK_Q), swap(c, keys(c, BACK_K), -2, -1));
+    scores = then_with(c, CFX_OPID_mul, scores, cfx_datum_float(scale));
+    scores = mask_scores(c, scores, BACK_MASK, cfxi_rt_bool(c, BACK_CAUSAL));
+    cfx_tensor *sum = scores ? then_with(c, CFX_OPID_unsqueeze, hold(c, BACK_LSE),
+                                         cfx_datum_int(-1)) : NULL;
+    if (!sum) {
+        cfx_tensor_release(scores);
+        return NULL;
+    }
+    scores = then_with(c, CFX_OPID_sub, scores, cfx_datum_tensor(sum));
+    cfx_tensor_release(sum);
+    return then(c, CFX_OPID_exp, scores, NULL, 0);
+}
+
+/* Of the scores: p * (grad v^T - sum(grad * out)) * scale. */
+static cfx_tensor *score_gradient(cfxi_call *c, cfx_tensor *p, double scale)
+{
+    const cfx_datum last[] = {cfx_datum_int(-1), cfx_datum_bool(true)};
+    cfx_tensor *ds = product(c, hold(c, BACK_GRAD), swap(c, keys(c, BACK_V), -2, -1));
+    cfx_tensor *sum = then_with(c, CFX_OPID_mul, hold(c, BACK_GRAD), c->args[BACK_OUT]);
+    sum = then(c, CFX_OPID_sum, sum, last, 2);
+    if (!sum) {
+        cfx_tensor_release(ds);
+        return NULL;
+    }
+    ds = then_with(c, CFX_OPID_sub, ds, cfx_datum_tensor(sum));
+    cfx_tensor_release(sum);
+    ds = then_with(c, CFX_OPID_mul, ds, cfx_datum_tensor(p));
+    return then_with(c, CFX_OPID_mul, ds, cfx_datum_float(scale));
+}
+
+static cfx_status check_heads(cfxi_call *c)
+{
+    const cfx_tensor *q = cfxi_rt_tensor(c, BACK_Q);
+    for (size_t i = BACK_GRAD; i <= BACK_OUT; i++) {
+        const cfx_tensor *t = cfxi_rt_tensor(c, i);
+        if (t->ndim != 4)
+            return cfxi_fail(c, CFX_E_SHAPE, "query, key and value must have 4 dimensions");
+        if (t->dtype != CFX_DTYPE_FLOAT32 && t->dtype != CFX_DTYPE_FLOAT64)
+            return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s",
+                             cfx_dtype_name((cfx_dtype)t->dtype));
+        if (cfx_dim_is_symbol(t->size[1]) || t->size[1] == 0 || q->size[1] % t->size[1] != 0)
+            return cfxi_fail(c, CFX_E_SHAPE, "the heads of query, key and value do not fit");
+    }
+    if (cfxi_rt_float(c, BACK_DROPOUT) != 0)
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "dropout is not implemented");
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_flash_attention_backward(cfxi_call *c)
+{
+    CFX_TRY(check_heads(c));
+    const double size = (double)cfxi_rt_tensor(c, BACK_Q)->size[3];
+    const double scale =
+        cfxi_rt_is_none(c, BACK_SCALE) ? 1 / sqrt(size) : cfxi_rt_float(c, BACK_SCALE);
+    cfx_tensor *p = weights_again(c, scale);
+    cfx_tensor *ds = p ? score_gradient(c, p, scale) : NULL;
+    cfx_status status = ds ? CFX_OK : c->err->status;
+    if (status == CFX_OK)
+        status = give(c, 0, heads_behind(c, product(c, cfx_tensor_retain(ds), keys(c, BACK_K))));
+    if (status == CFX_OK)
+        status = give(c, 1, heads_behind(c, add_heads(c, product(
+            c, swap(c, cfx_tensor_retain(ds), -2, -1), hold(c, BACK_Q)))));
+    if (status == CFX_OK)
+        status = give(c, 2, heads_behind(c, add_heads(c, product(
+            c, swap(c, cfx_tensor_retain(p), -2, -1), hold(c, BACK_GRAD)))));
+    cfx_tensor_release(ds);
+    cfx_tensor_release(p);
+    return status;
 }

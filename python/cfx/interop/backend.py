@@ -1,0 +1,324 @@
+"""torch.compile(model, backend="cfx"): graphs of Dynamo run in C, with the rest in PyTorch.
+
+A graph that needs no gradients is taken as Dynamo writes it. One that needs them is given to
+AOTAutograd, which makes a forward and a backward graph of it; both are then compiled in the same
+way (parts.py). Whatever cannot be compiled runs in PyTorch, with a warning.
+"""
+import functools
+import sys
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from .. import ops
+from .._core import Runtime
+from .explained import CompileReport, GraphReport
+from .parts import Parts, compile_parts, value_of, why_not_tensor
+
+_AUTOCAST = "torch.amp.autocast_mode"
+# Calls that change what a tensor is, not only its elements.
+_RESHAPES = frozenset(["resize_", "resize_as_", "set_", "requires_grad_", "as_strided_", "swap_"])
+
+
+class Settings(NamedTuple):
+    """The options of torch.compile(..., backend="cfx", options={...})."""
+
+    threads: int | None = None  # of the programs in C; None: as many as cfx uses by default
+    smallest: int = 2  # calls that a program must have to be worth crossing over to C
+    strict: bool = False  # raise an error where a graph would fall back to PyTorch
+
+
+def _settings(options: dict[str, Any] | None) -> Settings:
+    given = dict(options or {})
+    unknown = sorted(set(given).difference(Settings._fields))
+    if unknown:
+        known = ", ".join(Settings._fields)
+        raise ValueError(f"the backend 'cfx' has no option '{unknown[0]}'; its options are {known}")
+    settings = Settings(**given)
+    for name, least in (("threads", 1), ("smallest", 1)):
+        value = getattr(settings, name)
+        if value is not None and (type(value) is not int or value < least):
+            raise ValueError(f"the option '{name}' must be an integer of at least {least}, not "
+                             f"{value!r}")
+    if type(settings.strict) is not bool:
+        raise ValueError(f"the option 'strict' must be True or False, not {settings.strict!r}")
+    return settings
+
+
+@functools.cache
+def _runtime(threads: int | None) -> Runtime | None:
+    return None if threads is None else Runtime(threads=threads)
+
+
+# ---- one graph ---------------------------------------------------------------------------------
+
+
+def _expected_strides(gm: Any) -> list[tuple[int, ...] | None]:
+    """The strides that PyTorch would give to each result of a graph; None where they are unknown:
+    code that comes later may depend on them."""
+    results = next(node for node in reversed(gm.graph.nodes) if node.op == "output").args[0]
+    found: list[tuple[int, ...] | None] = []
+    for result in results if isinstance(results, (tuple, list)) else [results]:
+        value: Any = value_of(result) if isinstance(result, torch.fx.Node) else None
+        known = isinstance(value, torch.Tensor) and all(
+            type(n) is int for n in (*value.shape, *value.stride()))
+        found.append(tuple(value.stride()) if known else None)
+    return found
+
+
+def _restride(results: Any, strides: list[tuple[int, ...] | None]) -> Any:
+    if not isinstance(results, (tuple, list)) or len(results) != len(strides):
+        return results
+    made = list(results)
+    for i, (result, stride) in enumerate(zip(results, strides)):
+        if stride is not None and result is not None and result.stride() != stride:
+            made[i] = torch.empty_strided(result.shape, stride, dtype=result.dtype).copy_(result)
+    return type(results)(made)
+
+
+def _differs(results: Any, strides: list[tuple[int, ...] | None]) -> bool:
+    return isinstance(results, (tuple, list)) and len(results) == len(strides) and any(
+        stride is not None and isinstance(result, torch.Tensor)
+        and _real_strides(result, result.stride()) != _real_strides(result, stride)
+        for result, stride in zip(results, strides))
+
+
+def _real_strides(tensor: torch.Tensor, strides: Sequence[int]) -> list[int]:
+    """Those of dimensions with more than one element: others mean nothing."""
+    return [s for n, s in zip(tensor.shape, strides) if n > 1] if tensor.numel() else []
+
+
+class CompiledGraph:
+    """A graph as torch.compile calls it. If a program fails where PyTorch does not, PyTorch runs
+    the graph, now and from then on."""
+
+    def __init__(self, gm: Any, parts: Parts, report: GraphReport, settings: Settings) -> None:
+        self.run, self.gm = parts.run, gm
+        self.report, self.strict = report, settings.strict
+        self.strides = _expected_strides(gm)
+        self.restrides: bool | None = None  # whether results need other strides; not known yet
+        self.writes = parts.writes
+        self.seen: set[tuple[Any, ...]] = set()  # kinds of inputs that it has succeeded with
+
+    def __call__(self, *inputs: Any) -> Any:
+        saved = self.save(inputs) if self.writes else None
+        failed: Exception | None = None
+        try:
+            results = self.run(*inputs)
+        except Exception as error:
+            failed = error
+        if failed is not None:
+            results = self.fall_back(failed, inputs, saved)
+        self.report.runs += 1
+        if self.restrides is None:
+            self.restrides = _differs(results, self.strides)
+        return _restride(results, self.strides) if self.restrides else results
+
+    def save(self, inputs: tuple[Any, ...]) -> list[Any] | None:
+        """Copies of inputs that the graph may write to, the first time that they have these sizes:
+        whether a program fails depends on them."""
+        kind = tuple(tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in inputs)
+        if kind in self.seen:
+            return None
+        self.seen.add(kind)
+        return [x.clone() if isinstance(x, torch.Tensor) and not isinstance(x, torch.nn.Parameter)
+                else None for x in inputs]  # fmt: skip
+
+    def fall_back(self, error: Exception, inputs: tuple[Any, ...], saved: list[Any] | None) -> Any:
+        if self.strict or (self.writes and saved is None):
+            raise error
+        for x, before in zip(inputs, saved or ()):
+            if before is not None and not torch.equal(x, before):
+                with torch.no_grad():
+                    x.copy_(before)
+        results = self.gm.forward(*inputs)  # an error that PyTorch raises, too, is the user's
+        self.run = self.gm.forward
+        self.report.fall_back(f"{type(error).__name__}: {error}")
+        return results
+
+
+def _compile(gm: Any, settings: Settings, report: GraphReport) -> Callable[..., Any]:
+    begun = time.perf_counter()
+    try:
+        parts = compile_parts(gm, _runtime(settings.threads), settings.smallest)
+        report.set_parts(parts)
+        made: Callable[..., Any] = CompiledGraph(gm, parts, report, settings)
+    except Exception as error:
+        if settings.strict:
+            raise
+        report.fall_back(f"{type(error).__name__}: {error}")
+        made = gm.forward
+    report.seconds = time.perf_counter() - begun
+    return made
+
+
+# ---- which way ---------------------------------------------------------------------------------
+
+
+def _calls(gm: Any) -> list[Any]:
+    return [node for node in gm.graph.nodes if node.op in ("call_function", "call_method")]
+
+
+def _name(node: Any) -> str:
+    target = node.target
+    return target if isinstance(target, str) else getattr(target, "__name__", str(target))
+
+
+def _switches(gm: Any) -> list[Any]:
+    return [n.args[0] for n in _calls(gm) if _name(n) == "_set_grad_enabled" and n.args]
+
+
+def _tensors(gm: Any, inputs: Sequence[Any]) -> list[torch.Tensor]:
+    own = (*gm.parameters(), *gm.buffers())
+    return [x for x in (*inputs, *own) if isinstance(x, torch.Tensor)]
+
+
+def _needs_autograd(gm: Any, inputs: Sequence[Any]) -> bool:
+    """Whether the graph cannot be taken as it is: gradients are wanted, or autocast or a class of
+    tensors changes what its calls do, which AOTAutograd writes out."""
+    tensors = _tensors(gm, inputs)
+    grad = torch.is_grad_enabled() or any(_switches(gm))
+    if grad and any(x.requires_grad for x in tensors):
+        return True
+    if torch.is_autocast_enabled("cpu"):
+        return True
+    if any(getattr(node.target, "__module__", None) == _AUTOCAST for node in _calls(gm)):
+        return True
+    return any(torch.utils._python_dispatch.is_traceable_wrapper_subclass(x) for x in tensors)
+
+
+def _why_not(gm: Any, inputs: Sequence[Any]) -> str | None:
+    """Why the whole graph has to run in PyTorch; None if it does not."""
+    if torch.get_default_dtype() != torch.float32:
+        return f"the default element type is {torch.get_default_dtype()}"
+    reshape = next((_name(n) for n in _calls(gm) if _name(n) in _RESHAPES), None)
+    if reshape is not None:
+        return f"it calls '{reshape}', which changes more than the elements of a tensor"
+    switches = _switches(gm)
+    if switches and switches[-1] != torch.is_grad_enabled():
+        return "it leaves gradients switched on or off"
+    if inputs and all(why_not_tensor(x) for x in inputs if isinstance(x, torch.Tensor)):
+        return next(filter(None, map(why_not_tensor, inputs)), None)
+    return None
+
+
+# ---- training ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    """What PyTorch writes in terms of other operators, where the operator table has no row; not
+    what draws random numbers."""
+    return {
+        op: rule for op, rule in torch._decomp.decomposition_table.items()
+        if isinstance(op, torch._ops.OpOverload) and op.namespace == "aten"
+        and torch.Tag.nondeterministic_seeded not in op.tags and ops.find(op) is None
+    }  # fmt: skip
+
+
+def _boxed(run: Callable[..., Any]) -> Callable[..., Any]:
+    """As AOTAutograd calls graphs: with a list, which it may empty."""
+
+    def call(inputs: list[Any]) -> Any:
+        taken = tuple(inputs)
+        inputs.clear()
+        return run(*taken)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
+
+
+def _through_autograd(gm: Any, inputs: Sequence[Any], settings: Settings,
+                      reports: list[GraphReport]) -> Callable[..., Any]:
+    from torch._dynamo.backends.common import aot_autograd
+
+    def compiler(kind: str) -> Callable[..., Any]:
+        def compile_graph(graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
+            reports.append(GraphReport(kind, graph))
+            return _boxed(_compile(graph, settings, reports[-1]))
+
+        return compile_graph
+
+    made: Callable[..., Any] = aot_autograd(
+        fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
+        inference_compiler=compiler("inference"), decompositions=_decompositions(),
+    )(gm, inputs)  # fmt: skip
+    return made
+
+
+# ---- the back end ------------------------------------------------------------------------------
+
+# By the object that torch.compile has made for a call of it: what it has compiled.
+_compiled: "weakref.WeakKeyDictionary[Any, list[GraphReport]]" = weakref.WeakKeyDictionary()
+_direct: list[GraphReport] = []  # of back ends that were called by themselves
+
+
+def _caller() -> Any:
+    """The object of torch.compile that has called the back end, or None."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        found = frame.f_locals.get("self")
+        if frame.f_code.co_name == "__call__" and isinstance(found, torch._TorchCompileWrapper):
+            return found
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def backend(gm: Any, example_inputs: Sequence[Any], *, mode: str | None = None,
+            options: dict[str, Any] | None = None) -> Callable[..., Any]:
+    """The back end that torch.compile knows as "cfx"."""
+    if mode is not None:
+        raise ValueError(f"the backend 'cfx' has no mode '{mode}'; it has options: "
+                         f"{', '.join(Settings._fields)}")
+    settings = _settings(options)
+    caller = _caller()
+    reports = _direct if caller is None else _reports_of(caller)
+    if _needs_autograd(gm, example_inputs):
+        try:
+            return _through_autograd(gm, example_inputs, settings, reports)
+        except Exception as error:
+            if settings.strict:
+                raise
+            why: str | None = f"AOTAutograd: {type(error).__name__}: {error}"
+    else:
+        why = _why_not(gm, example_inputs)
+    reports.append(GraphReport("inference", gm))
+    if why is not None:
+        reports[-1].fall_back(why)
+        forward: Callable[..., Any] = gm.forward
+        return forward
+    return _compile(gm, settings, reports[-1])
+
+
+class _ByIdentity:
+    """torch's objects are equal if their options are; each call of torch.compile is one here."""
+
+
+def _reports_of(caller: Any) -> list[GraphReport]:
+    key = vars(caller).setdefault("_cfx_key", _ByIdentity())
+    return _compiled.setdefault(key, [])
+
+
+def _callback(compiled: Any) -> Any:
+    """What Dynamo calls for the frames of a module or function of torch.compile."""
+    context = vars(compiled).get("dynamo_ctx") if hasattr(compiled, "__dict__") else None
+    if context is not None:
+        return context.callback
+    function = getattr(compiled, "__func__", compiled)
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    cells = dict(zip(names, getattr(function, "__closure__", None) or ()))
+    return cells["callback"].cell_contents if "callback" in cells else None
+
+
+def report(compiled: Any) -> CompileReport | None:
+    """What torch.compile(..., backend="cfx") has compiled for this module or function so far; None
+    if it is not one of those."""
+    at = _callback(compiled)
+    while at is not None and not isinstance(at, torch._TorchCompileWrapper):
+        at = getattr(at, "_torchdynamo_orig_backend", None)
+    if at is None or at.compiler_fn is not backend:
+        return None
+    return CompileReport(list(_reports_of(at)))
