@@ -1,8 +1,8 @@
 /* kernel_product.c - products with constant weights: linear layers, and 1x1 convolutions.
  *
  * Weights are packed in panels. Work is cut into chunks of panels, whose weights stay in the
- * second-level cache, and blocks of rows; a thread takes neighbouring ones, so that each part of the
- * weights is read by one of them.
+ * second-level cache, and blocks of rows; a thread takes neighbouring ones, so that each part of
+ * the weights is read by one of them.
  */
 #include "backend_impl.h"
 #include "tiles.h"

@@ -1,4 +1,4 @@
-/* packing.c - what the built-in kernels share: weights in panels, posts, and the choice of tiles. */
+/* packing.c - what the built-in kernels share: weights in panels, posts, the choice of tiles. */
 #include "backend_impl.h"
 #include "tiles.h"
 

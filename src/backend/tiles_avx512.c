@@ -1,4 +1,4 @@
-/* tiles_avx512.c - tiles of up to 28 vectors of 16: two of the 32 registers are for the operands. */
+/* tiles_avx512.c - tiles of up to 28 vectors of 16; the other registers are for the operands. */
 #include "tiles.h"
 
 #if defined(__x86_64__)

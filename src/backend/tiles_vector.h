@@ -1,7 +1,8 @@
 /* tiles_vector.h - the tiles of one instruction set; included once for each.
  *
  * Expects LANES (floats of a vector), TABLE (the name of what it defines), FORMS(X), which calls
- * X(panels, rows) for each tile, and MOST_PANELS and MOST_ROWS of them. Vectors are gcc's: once the loops over a tile are unrolled it lies
+ * X(panels, rows) for each tile, and MOST_PANELS and MOST_ROWS of them.
+ * Vectors are gcc's: once the loops over a tile are unrolled it lies
  * in registers.
  */
 #include "tiles.h"

@@ -15,8 +15,8 @@ typedef struct builder {
      * are the slots then. NULL while that is found out. */
     const cfx_datum *eager;
     cfx_datum *was;        /* borrowed from `eager` and the inputs */
-    cfxi_vec *given;       /* of cfx_datum: what instructions give, for a second build; or NULL */
     bool finds_images;     /* whether a second build can be better */
+    cfxi_pointers turned;  /* cfx_tensor * -> the same, channels last: retained */
     cfx_error *err;
 } builder;
 
@@ -232,15 +232,30 @@ static cfx_status turn_image(builder *b, cfx_operator op)
     b->finds_images = b->finds_images || is_conv;
     if (!is_conv || !b->eager || x.as.tensor->stride[1] == 4)
         return CFX_OK;
-    const cfx_datum args[] = {
-        x, cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, CFX_MEMORY_FORMAT_CHANNELS_LAST)};
-    cfx_datum turned = cfxi_rt_call_planned(b->plan->rt, &b->planner, CFX_OPID_contiguous, args, 2,
-                                            b->err);
-    if (turned.kind == CFX_DATUM_INVALID)
-        return b->err->status;
-    cfx_datum_release(x);
-    b->stack[0] = turned;
+    cfx_tensor *turned = cfxi_base_pointers_get(&b->turned, x.as.tensor);
+    if (!turned) {
+        const cfx_datum args[] = {
+            x, cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, CFX_MEMORY_FORMAT_CHANNELS_LAST)};
+        turned = cfxi_rt_call_planned(b->plan->rt, &b->planner, CFX_OPID_contiguous, args, 2,
+                                      b->err).as.tensor;
+        if (b->err->status != CFX_OK)
+            return b->err->status;
+        if (!cfxi_base_pointers_set(&b->turned, x.as.tensor, turned, b->plan->allocator)) {
+            cfx_tensor_release(turned);
+            return cfxi_base_nomem(b->err);
+        }
+    }
+    cfx_datum_release(x);  /* its header stays: a step has it */
+    b->stack[0] = cfx_datum_tensor(cfx_tensor_retain(turned));
     return CFX_OK;
+}
+
+static void forget_turned(builder *b)
+{
+    size_t at = 0;
+    for (cfx_tensor *t; (t = cfxi_base_pointers_next(&b->turned, &at)) != NULL;)
+        cfx_tensor_release(t);
+    cfxi_base_pointers_free(&b->turned, b->plan->allocator);
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -283,7 +298,7 @@ static cfx_status run_instruction(builder *b, const cfxi_instruction *i)
     drop(b, 0);
     if (result.kind == CFX_DATUM_INVALID)
         return b->err->status;
-    cfx_datum *given = b->given ? push(b->given, sizeof *given, b->plan->allocator, b->err) : NULL;
+    cfx_datum *given = push(&b->plan->given, sizeof *given, b->plan->allocator, b->err);
     if (given)
         *given = cfx_datum_retain(result);
     if (i->slot == CFXI_NO_SLOT) {
@@ -294,7 +309,7 @@ static cfx_status run_instruction(builder *b, const cfxi_instruction *i)
     b->slots[i->slot] = result;
     if (b->eager)
         b->was[i->slot] = b->eager[b->plan->running];
-    return b->given && !given ? CFX_E_NOMEM : CFX_OK;
+    return given ? CFX_OK : CFX_E_NOMEM;
 }
 
 /* An input with planned memory of the same layout. */
@@ -366,13 +381,13 @@ static cfx_status run_program(builder *b, const cfx_datum *inputs, size_t n)
     return list_tensors(b, b->plan->result);
 }
 
-/* `eager` and `given` as in builder. *finds_images becomes whether to build once more. */
+/* `eager` as in builder. *finds_images becomes whether to build once more. */
 static cfx_status build(cfxi_plan *plan, const cfx_datum *inputs, size_t n, const cfx_datum *eager,
-                        cfxi_vec *given, bool *finds_images, cfx_error *err)
+                        bool *finds_images, cfx_error *err)
 {
     const cfx_program *p = plan->program;
     builder b = {.planner = {note}, .plan = plan, .address = FIRST_ADDRESS, .eager = eager,
-                 .given = given, .err = err};
+                 .err = err};
     const size_t count = 2 * (size_t)p->num_slots + p->most_pieces + 1;
     b.slots = cfxi_base_alloc(plan->allocator, count * sizeof *b.slots);
     if (!b.slots)
@@ -384,6 +399,7 @@ static cfx_status build(cfxi_plan *plan, const cfx_datum *inputs, size_t n, cons
     const cfx_status status = run_program(&b, inputs, n);
     *finds_images = b.finds_images;
     drop(&b, 0);
+    forget_turned(&b);
     for (size_t i = 0; i < p->num_slots; i++)
         cfx_datum_release(b.slots[i]);
     cfxi_base_free(plan->allocator, b.slots, count * sizeof *b.slots);
@@ -393,8 +409,7 @@ static cfx_status build(cfxi_plan *plan, const cfx_datum *inputs, size_t n, cons
 /* ---- the plan ------------------------------------------------------------------------------ */
 
 static cfxi_plan *plan_with(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs,
-                            size_t n, const cfx_datum *eager, cfxi_vec *given, bool *finds_images,
-                            cfx_error *err)
+                            size_t n, const cfx_datum *eager, bool *finds_images, cfx_error *err)
 {
     cfxi_plan *plan = cfxi_base_alloc(p->allocator, sizeof *plan);
     if (!plan)
@@ -406,7 +421,7 @@ static cfxi_plan *plan_with(const cfx_program *p, cfx_runtime *rt, const cfx_dat
         plan->inputs[i] = cfx_datum_invalid();
     if (!plan->inputs)
         cfxi_base_nomem(err);
-    else if (build(plan, inputs, n, eager, given, finds_images, err) == CFX_OK)
+    else if (build(plan, inputs, n, eager, finds_images, err) == CFX_OK)
         return plan;
     cfxi_plan_free(plan);
     return NULL;
@@ -418,24 +433,20 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, const cfx_datum 
                          cfx_error *err)
 {
     cfx_error own;
-    cfxi_vec given = {0};
     bool finds_images = false;
     err = cfxi_base_error_or(err, &own);
-    cfxi_plan *plan = plan_with(p, rt, inputs, n, NULL, &given, &finds_images, err);
+    cfxi_plan *plan = plan_with(p, rt, inputs, n, NULL, &finds_images, err);
     if (plan && finds_images) {
         cfx_error why = {0};
-        cfxi_plan *turned = plan_with(p, rt, inputs, n, given.data, NULL, &finds_images, &why);
-        for (size_t i = 0; i < given.size; i++)  /* their headers are of the first plan */
-            cfx_datum_release(((cfx_datum *)given.data)[i]);
-        given.size = 0;
+        cfxi_plan *turned = plan_with(p, rt, inputs, n, plan->given.data, &finds_images, &why);
         if (turned) {
             cfxi_plan_free(plan);
             plan = turned;
+        } else if (why.status == CFX_E_NOMEM) {
+            cfxi_plan_free(plan);
+            return cfxi_base_nomem(err), NULL;
         }
     }
-    for (size_t i = 0; i < given.size; i++)
-        cfx_datum_release(((cfx_datum *)given.data)[i]);
-    cfxi_base_vec_free(&given, sizeof(cfx_datum), p->allocator);
     if (plan && cfxi_plan_fuse(plan, err) == CFX_OK && cfxi_plan_lay_out(plan, err) == CFX_OK)
         return plan;
     cfxi_plan_free(plan);
@@ -462,6 +473,8 @@ void cfxi_plan_free(cfxi_plan *plan)
     for (size_t i = 0; plan->inputs && i < plan->num_inputs; i++)
         cfx_datum_release(plan->inputs[i]);
     cfx_datum_release(plan->result);
+    for (size_t i = 0; i < plan->given.size; i++)
+        cfx_datum_release(((cfx_datum *)plan->given.data)[i]);
     for (uint32_t i = 0; i < plan->tensors.size; i++)
         cfx_tensor_release(cfxi_plan_tensor(plan, i)->header);
     for (uint32_t i = 0; i < plan->memories.size; i++)
@@ -470,6 +483,7 @@ void cfxi_plan_free(cfxi_plan *plan)
         cfxi_base_free(plan->allocator, plan->inputs,
                        (plan->num_inputs + 1) * sizeof *plan->inputs);
     cfxi_base_map_free(&plan->by_header, sizeof(uint64_t), plan->allocator);
+    cfxi_base_vec_free(&plan->given, sizeof(cfx_datum), plan->allocator);
     cfxi_base_vec_free(&plan->memories, sizeof(cfxi_memory *), plan->allocator);
     cfxi_base_vec_free(&plan->tensors, sizeof(cfxi_planned_tensor), plan->allocator);
     cfxi_base_vec_free(&plan->steps, sizeof(cfxi_step), plan->allocator);

@@ -71,7 +71,8 @@ typedef struct cfxi_plan {
     cfx_datum *inputs;       /* planned tensors, and other values as they were given */
     uint32_t num_results;    /* memories of kind RESULT */
     size_t arena;            /* bytes */
-    uint32_t running;        /* while it is built: the instruction */
+    uint32_t running;        /* while it is built: the instruction, */
+    cfxi_vec given;          /* and what instructions have given, for a second build: cfx_datum */
 } cfxi_plan;
 
 static inline cfxi_memory *cfxi_plan_memory(const cfxi_plan *p, uint32_t i)

@@ -156,7 +156,7 @@ typedef struct cfxi_call {
     bool gives;             /* the caller's references to the arguments are dropped next */
     const struct cfxi_watch *watch;  /* who is told what the nodes of its regions give; or NULL */
     cfxi_planner *planner;           /* or NULL */
-    cfx_tensor *const *planned;      /* for each result the memory that is planned for it, or NULL */
+    cfx_tensor *const *planned;      /* for each result, where it is planned to be; or NULL */
     cfx_error *err;
 } cfxi_call;
 
@@ -253,7 +253,10 @@ cfx_tensor *cfxi_rt_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *a
  * when elements are not there yet. */
 static inline bool cfxi_rt_computes(const cfxi_call *c) { return !c->infer && !c->planner; }
 /* Whether the elements of a tensor are there. */
-static inline bool cfxi_rt_can_read(const cfx_tensor *t) { return t->storage && !t->storage->planned; }
+static inline bool cfxi_rt_can_read(const cfx_tensor *t)
+{
+    return t->storage && !t->storage->planned;
+}
 
 /* NULL if it is None. */
 static inline cfx_tensor *cfxi_rt_tensor(const cfxi_call *c, size_t i)

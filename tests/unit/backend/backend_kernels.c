@@ -43,7 +43,7 @@ static double after_posts(const cfxi_problem *p, float *const *operands, double 
         switch (post->kind) {
         case CFXI_POST_ADD: x += operands[i][at]; break;
         case CFXI_POST_MUL: x *= operands[i][at]; break;
-        case CFXI_POST_CLAMP: x = x < post->low ? post->low : x > post->high ? post->high : x; break;
+        case CFXI_POST_CLAMP: x = fmax(post->low, fmin(post->high, x)); break;
         case CFXI_POST_FN: x = x / (1 + exp(-x)); break;
         }
     }
