@@ -5,8 +5,8 @@
  *
  * A product has one pair of blocks (count 1); a convolution has one for each row of its window, and
  * `a` lies in place, because the channels of neighbouring pixels follow each other. `b` is packed
- * in panels of CFXI_PANEL columns: panel n/CFXI_PANEL has k lines of CFXI_PANEL numbers for each pair,
- * the last one padded with zeros. Sums stay in registers from the first product to the last.
+ * in panels of CFXI_PANEL columns: panel n/CFXI_PANEL has k lines of CFXI_PANEL numbers for each
+ * pair, the last one padded with zeros. Sums stay in registers from the first product to the last.
  */
 #ifndef CFXI_TILES_H
 #define CFXI_TILES_H
