@@ -6,7 +6,8 @@ usage: onnx_nodes.py [--update] [--only WORD] [--reasons] [--no-ort]
 The `onnx` package brings a model, inputs and expected results for every operator
 (onnx.backend.test). Each case is read and run by cfx in C and by ONNX Runtime, in the same run, and
 compared as the package's own runner does. --update writes the figures and the list of failures to
-docs/onnx.md, and the names of the failures to tests/golden/onnx_nodes.txt, which a test compares; --only runs the cases whose name has the word; --reasons prints why cases fail.
+docs/onnx.md, and the names of the failures to tests/golden/onnx_nodes.txt, which a test compares;
+--only runs the cases whose name has the word; --reasons prints why cases fail.
 
 Aside stand cases that are not of the default domain (classical machine learning, training, preview
 operators), and those with strings, sequences or optionals among their inputs or results.
@@ -251,8 +252,8 @@ def table(rows, failures, aside, versions):
     """The part of docs/onnx.md that --update writes."""
     total = [sum(row[i] for row in rows.values()) for i in range(3)]
     lines = [BEGIN, "",
-             f"Of {total[0]:,} cases of the default domain, cfx passes {total[1]:,} and ONNX Runtime "
-             f"{versions['onnxruntime']} passes {total[2]:,} (`onnx` {versions['onnx']}; "
+             f"Of {total[0]:,} cases of the default domain, cfx passes {total[1]:,} and ONNX "
+             f"Runtime {versions['onnxruntime']} passes {total[2]:,} (`onnx` {versions['onnx']}; "
              "`tools/onnx_nodes.py --update`). "
              "Aside stand " + ", ".join(f"{n} ({why})" for why, n in sorted(aside.items())) + ".",
              "", "| operator | cases | cfx | ONNX Runtime |", "|---|---:|---:|---:|"]

@@ -1,5 +1,5 @@
-"""The tests of the ONNX standard itself, run by cfx in C: all of them, against the list of those that
-are known to fail (tests/golden/onnx_nodes.txt), in both directions."""
+"""The tests of the ONNX standard itself, run by cfx in C: all of them, against the list of those
+that are known to fail (tests/golden/onnx_nodes.txt), in both directions."""
 import sys
 import warnings
 from pathlib import Path
