@@ -189,13 +189,20 @@ def test_archives_that_name_one_file_often(tmp_path):
 def test_what_numpy_has_and_cfx_has_not(tmp_path):
     path = tmp_path / "x.npy"
     for array in (np.zeros(2, dtype=[("a", "f4")]), np.array(["text"]), np.array([object()]),
-                  np.array(["2020-01-01"], dtype="datetime64[D]"), np.zeros((1,) * 9),
-                  np.zeros(2, "u8")):
+                  np.array(["2020-01-01"], dtype="datetime64[D]"), np.zeros((1,) * 9)):
         np.save(path, array, allow_pickle=True)
         with pytest.raises(NotImplementedError):
             cfx.load_npy(path)
     with pytest.raises(NotImplementedError, match="bfloat16"):
         cfx.save_npy(torch.zeros(2, dtype=torch.bfloat16), path)
+
+
+@pytest.mark.parametrize("kind", ["u2", "u4", "u8"])
+def test_wide_unsigned_integers(kind, tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([1, 2**16 - 1], kind))
+    assert cfx.load_npy(path).numpy().dtype == kind
+    assert cfx.load_npy(path).tolist() == [1, 2**16 - 1]
 
 
 def test_files_that_are_not_there(tmp_path):

@@ -1,6 +1,8 @@
 /* package.c - .cfx files for Python (cfx/package.py): texts and weights in and out. */
 #include "run/package.h"
 
+#include <cfx/onnx.h>
+
 /* ---- saving -------------------------------------------------------------------------------- */
 
 /* What a save calls while it writes; the GIL is not held then. */
@@ -120,6 +122,20 @@ static void release_view(void *ctx)
     PyGILState_Release(gil);
 }
 
+/* Whether a path or bytes are an ONNX model: a .cfx file begins as a zip archive does, and a model
+ * of ONNX with the number of its format. */
+static bool is_onnx_path(const char *path)
+{
+    const size_t size = strlen(path);
+    return size >= 5 && strcmp(path + size - 5, ".onnx") == 0;
+}
+
+static bool is_onnx_bytes(const Py_buffer *view)
+{
+    const char *data = view->buf;
+    return view->len >= 2 && data[0] == 0x08;
+}
+
 /* Tensors point into memory that may be written to, and keep it alive. They are copies of what may
  * not, because weights can be trained; then *view is to be released after the package. */
 static cfx_package *open_memory(PyObject *source, const cfx_package_options *options,
@@ -128,6 +144,12 @@ static cfx_package *open_memory(PyObject *source, const cfx_package_options *opt
     cfx_package *p;
     if (PyObject_GetBuffer(source, view, PyBUF_SIMPLE) < 0)
         return NULL;
+    if (is_onnx_bytes(view)) {
+        Py_BEGIN_ALLOW_THREADS
+        p = cfx_onnx_read(view->buf, (size_t)view->len, NULL, NULL, err);
+        Py_END_ALLOW_THREADS
+        return p;
+    }
     Py_buffer *kept = options->copy || view->readonly ? NULL : PyMem_Malloc(sizeof *kept);
     if (kept) {
         *kept = *view;
@@ -159,7 +181,9 @@ cfx_package *package_open(PyObject *source, const cfx_package_options *options, 
     if (!PyUnicode_FSConverter(source, &path))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    p = cfx_package_load(PyBytes_AS_STRING(path), options, err);
+    p = is_onnx_path(PyBytes_AS_STRING(path)) ? cfx_onnx_load(PyBytes_AS_STRING(path), NULL, err)
+                                              : cfx_package_load(PyBytes_AS_STRING(path), options,
+                                                                 err);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
     return p;
@@ -186,7 +210,45 @@ static PyObject *load_package(PyObject *module, PyObject *args)
     return contents;
 }
 
+/* ---- ONNX ---------------------------------------------------------------------------------- */
+
+/* Adds a finding to a list; the GIL is held. */
+static void add_finding(void *ctx, const cfx_onnx_finding *finding)
+{
+    PyObject *row = Py_BuildValue("(ssss)", finding->where, finding->node, finding->op,
+                                  finding->why);
+    if (row && !PyErr_Occurred())
+        PyList_Append(ctx, row);
+    Py_XDECREF(row);
+}
+
+/* _onnx_findings(path or bytes): (where, node, operator, why) of all that cannot be read. */
+static PyObject *onnx_findings(PyObject *module, PyObject *source)
+{
+    PyObject *list = PyList_New(0);
+    PyObject *path = NULL;
+    Py_buffer view = {0};
+    cfx_error err = {0};
+    cfx_package *p = NULL;
+    const cfx_onnx_read_options options = {.each = add_finding, .ctx = list};
+    (void)module;
+    if (list && PyBytes_Check(source) && PyObject_GetBuffer(source, &view, PyBUF_SIMPLE) == 0)
+        p = cfx_onnx_read(view.buf, (size_t)view.len, NULL, &options, &err);
+    else if (list && !PyErr_Occurred() && PyUnicode_FSConverter(source, &path))
+        p = cfx_onnx_load(PyBytes_AS_STRING(path), &options, &err);
+    if (!p && list && !PyErr_Occurred() && PyList_GET_SIZE(list) == 0)
+        raise_cfx(&err);
+    cfx_package_free(p);
+    if (view.obj)
+        PyBuffer_Release(&view);
+    Py_XDECREF(path);
+    if (PyErr_Occurred())
+        Py_CLEAR(list);
+    return list;
+}
+
 PyMethodDef package_functions[] = {
+    {"_onnx_findings", onnx_findings, METH_O, NULL},
     {"_save_package", save_package, METH_VARARGS, NULL},
     {"_load_package", load_package, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

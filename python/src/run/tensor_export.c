@@ -110,6 +110,9 @@ static const char *format_of(cfx_dtype dtype)
     case CFX_DTYPE_INT16: return "h";
     case CFX_DTYPE_INT32: return "i";
     case CFX_DTYPE_INT64: return sizeof(long) == 8 ? "l" : "q";
+    case CFX_DTYPE_UINT16: return "H";
+    case CFX_DTYPE_UINT32: return "I";
+    case CFX_DTYPE_UINT64: return sizeof(long) == 8 ? "L" : "Q";
     case CFX_DTYPE_FLOAT16: return "e";
     case CFX_DTYPE_FLOAT32: return "f";
     case CFX_DTYPE_FLOAT64: return "d";
