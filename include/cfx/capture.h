@@ -55,8 +55,8 @@ CFX_API cfx_var cfx_for_at(cfx_at at, cfx_var count, cfx_loop_body *body, void *
 
 typedef struct cfx_trace_options {
     /* Types and shapes of the inputs, in the syntax of cfx_datum_parse: "x=float32[N, 3, 224, 224],
-     * mask=bool[N]". With them, sizes are known while tracing, and a shape mismatch is an error
-     * with the user's line. NULL: nothing is known. */
+     * mask=bool[N]"; "?" for an input of which nothing is known. With them, sizes are known while
+     * tracing, and a shape mismatch is an error with the user's line. NULL: nothing is known. */
     const char *shapes;
     /* Inputs to capture as constants: "mask=None, causal=True". Any value that a default can have
      * is allowed. The captured module takes only the remaining inputs, in their order. NULL:

@@ -189,6 +189,14 @@ typedef struct cfxi_ready {
 typedef struct cfxi_trace cfxi_trace;
 typedef struct cfxi_rows cfxi_rows;
 
+/* Where a call stands in a program that is not C, such as the file of an importer: nodes and
+ * messages have it instead of the line of C that makes them. */
+typedef struct cfxi_place {
+    const char *file;  /* of nodes; NULL: they have no location */
+    uint32_t line;
+    const char *what;  /* begins messages: "model.onnx: node 'Conv_3' (Conv)" */
+} cfxi_place;
+
 struct cfx_scope {
     const cfx_allocator *allocator;
     cfx_runtime *rt;
@@ -204,6 +212,7 @@ struct cfx_scope {
     cfxi_rows *rows;       /* of operators that were called; NULL: none yet, */
     bool borrows_rows;     /* or those of the scope that traces */
     cfxi_trace *trace;     /* NULL: it computes */
+    const cfxi_place *place;  /* of the program, instead of lines of C; NULL: lines of C */
 };
 
 enum {
@@ -241,6 +250,9 @@ bool cfxi_capture_var_values(cfx_at at, cfx_vars in, cfx_value *out);
 /* Makes the scope fail with what *err says, behind the user's line. (A line in *err is that of the
  * captured program which this line runs.) */
 cfx_status cfxi_capture_scope_take(cfx_at at, const cfx_error *err);
+/* From now on calls stand at this place, which is borrowed; NULL: at lines of C again. Returns the
+ * place before. */
+const cfxi_place *cfxi_capture_scope_place(cfx_scope *s, const cfxi_place *place);
 /* A module that the scope owns from now on: takes over the reference. NULL for NULL, or if memory
  * is out. */
 cfx_module *cfxi_capture_scope_own(cfx_at at, cfx_module *m);
@@ -291,6 +303,11 @@ const char *cfxi_capture_trace_path(const cfxi_trace *t, const cfx_module *m);
 cfx_datum cfxi_capture_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
 cfx_var cfxi_capture_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
+
+/* Adds a tensor to the tree that is being captured, at a path of names with dots between them;
+ * modules on the way are made. False if the path is taken, by a tensor or by part of a tensor's
+ * path. (captured_parts.c) */
+bool cfxi_capture_trace_adopt(cfx_at at, const char *path, cfx_tensor *t, cfxi_member_kind kind);
 
 /* ---- what is known of nodes (trace_facts.c) ------------------------------------------------ */
 

@@ -104,3 +104,36 @@ cfx_status cfxi_capture_graft_missing(cfx_at at, cfx_module *to, const cfx_modul
     graft g = {.at = at, .to = to, .from = from, .missing = true};
     return bring_all(graph, &g, err);
 }
+
+/* ---- parts that a program brings along ----------------------------------------------------- */
+
+/* The module for all names of `path` but the last, which *last becomes; NULL if one of them is a
+ * tensor's, or memory is out. */
+static cfx_module *owner_of(cfx_module *m, const char *path, const char **last, cfx_error *err)
+{
+    const char *dot;
+    while (m && (dot = strchr(path, '.')) != NULL) {
+        m = step(m, m, path, (size_t)(dot - path), err);
+        path = dot + 1;
+    }
+    *last = path;
+    return m;
+}
+
+bool cfxi_capture_trace_adopt(cfx_at at, const char *path, cfx_tensor *t, cfxi_member_kind kind)
+{
+    cfxi_trace *trace = at.scope->trace;
+    cfx_error err = {0};
+    const char *last;
+    cfx_module *owner = owner_of(trace->root, path, &last, &err);
+    if (err.status == CFX_OK &&
+        (!owner || cfxi_capture_module_find(owner, last, strlen(last)) != NULL))
+        return false;
+    if (err.status == CFX_OK)
+        cfxi_capture_module_put(owner, last, strlen(last), kind, NULL, cfx_datum_tensor(t), &err);
+    if (err.status == CFX_OK)
+        cfxi_capture_places_add(&trace->places, t, path, "", &err);
+    if (err.status != CFX_OK)
+        cfxi_capture_scope_take(at, &err);
+    return true;
+}

@@ -196,6 +196,8 @@ static cfx_datum input_shape(cfx_at at, cfx_schema_text name)
                           (int)name.size, name.text);
         return cfx_datum_invalid();
     }
+    if (cfxi_ops_text_is_word(text, "?"))
+        return cfx_datum_invalid();
     cfx_datum d = cfx_datum_parse(t->dims, text.text, text.size, at.scope->allocator, &err);
     if (d.kind == CFX_DATUM_INVALID)
         cfx_scope_fail_at(at, err.status, ".shapes: %.*s: %s", (int)name.size, name.text,

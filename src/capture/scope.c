@@ -178,9 +178,18 @@ cfx_status cfx_scope_fail_at(cfx_at at, cfx_status status, const char *format, .
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (at.scope->place)
+        return cfx_error_set(&at.scope->error, status, "%.300s: %s", at.scope->place->what, text);
     if (at.file)
         return cfx_error_set(&at.scope->error, status, "%.200s:%u: %s", at.file, at.line, text);
     return cfx_error_set(&at.scope->error, status, "%s", text);
+}
+
+const cfxi_place *cfxi_capture_scope_place(cfx_scope *s, const cfxi_place *place)
+{
+    const cfxi_place *before = s->place;
+    s->place = place;
+    return before;
 }
 
 cfx_status cfxi_capture_scope_take(cfx_at at, const cfx_error *err)

@@ -24,7 +24,9 @@ static cfx_status mark_node(cfx_at at, cfx_node *n)
     cfxi_trace *t = at.scope->trace;
     if (t->scope)
         cfx_node_set_module_stack(n, t->scope);
-    if (!at.file || cfx_node_set_location(n, at.file, at.line, &err) == CFX_OK)
+    const cfxi_place *place = at.scope->place;
+    const char *file = place ? place->file : at.file;
+    if (!file || cfx_node_set_location(n, file, place ? place->line : at.line, &err) == CFX_OK)
         return CFX_OK;
     return cfxi_capture_scope_take(at, &err);
 }

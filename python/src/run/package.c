@@ -1,6 +1,8 @@
 /* package.c - .cfx files for Python (cfx/package.py): texts and weights in and out. */
 #include "run/package.h"
 
+#include <cfx/onnx.h>
+
 /* ---- saving -------------------------------------------------------------------------------- */
 
 /* What a save calls while it writes; the GIL is not held then. */
@@ -120,6 +122,20 @@ static void release_view(void *ctx)
     PyGILState_Release(gil);
 }
 
+/* Whether a path or bytes are an ONNX model: a .cfx file begins as a zip archive does, and a model
+ * of ONNX with the number of its format. */
+static bool is_onnx_path(const char *path)
+{
+    const size_t size = strlen(path);
+    return size >= 5 && strcmp(path + size - 5, ".onnx") == 0;
+}
+
+static bool is_onnx_bytes(const Py_buffer *view)
+{
+    const char *data = view->buf;
+    return view->len >= 2 && data[0] == 0x08;
+}
+
 /* Tensors point into memory that may be written to, and keep it alive. They are copies of what may
  * not, because weights can be trained; then *view is to be released after the package. */
 static cfx_package *open_memory(PyObject *source, const cfx_package_options *options,
@@ -128,6 +144,12 @@ static cfx_package *open_memory(PyObject *source, const cfx_package_options *opt
     cfx_package *p;
     if (PyObject_GetBuffer(source, view, PyBUF_SIMPLE) < 0)
         return NULL;
+    if (is_onnx_bytes(view)) {
+        Py_BEGIN_ALLOW_THREADS
+        p = cfx_onnx_read(view->buf, (size_t)view->len, NULL, NULL, err);
+        Py_END_ALLOW_THREADS
+        return p;
+    }
     Py_buffer *kept = options->copy || view->readonly ? NULL : PyMem_Malloc(sizeof *kept);
     if (kept) {
         *kept = *view;
@@ -159,7 +181,9 @@ cfx_package *package_open(PyObject *source, const cfx_package_options *options, 
     if (!PyUnicode_FSConverter(source, &path))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    p = cfx_package_load(PyBytes_AS_STRING(path), options, err);
+    p = is_onnx_path(PyBytes_AS_STRING(path)) ? cfx_onnx_load(PyBytes_AS_STRING(path), NULL, err)
+                                              : cfx_package_load(PyBytes_AS_STRING(path), options,
+                                                                 err);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
     return p;

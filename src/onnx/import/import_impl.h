@@ -50,6 +50,8 @@ typedef struct cfxi_import_call {
     struct cfxi_import *import;     /* everything else: import.c */
     const struct cfxi_imported *const *inputs;  /* one for each input; NULL: not given */
     struct cfxi_imported *outputs;  /* one for each output of the node */
+    struct cfxi_import_frame *frame;  /* where names are looked up: the graph or function */
+    bool later;                     /* see cfxi_import_later */
 } cfxi_import_call;
 
 /* A rule returns the first output, or EMPTY after cfxi_import_set_items(c, 0, ...); further ones go
@@ -63,6 +65,8 @@ bool cfxi_import_has(const cfxi_import_call *c, size_t i);  /* whether input i i
  * option takes its default; the scope fails if a rule of the standard says that it must be. */
 cfx_var cfxi_import_in(cfxi_import_call *c, size_t i);
 cfx_var cfxi_import_optional(cfxi_import_call *c, size_t i);
+/* All inputs from one on as a list: for cat. */
+cfx_var cfxi_import_list(cfxi_import_call *c, size_t from);
 /* The elements of input i if they are known: borrowed; NULL if they are not, or it is not given. */
 const cfx_tensor *cfxi_import_known(cfxi_import_call *c, size_t i);
 /* Input i as a list of numbers: known elements, or a list of sizes. False if it is neither: a
@@ -77,8 +81,21 @@ int cfxi_import_axes(cfxi_import_call *c, size_t i, const char *name, int64_t *o
 /* Rank and type of input i: -1 and CFX_DTYPE_COUNT if they are not known. `cfxi_import_need_rank`
  * fails instead, with the advice to give the file shapes. */
 int cfxi_import_rank(cfxi_import_call *c, size_t i);
+/* The size of a dimension of input i as a variable: a number if it is known. The rank must be. */
+cfx_var cfxi_import_size(cfxi_import_call *c, size_t i, int dim);
+/* The number of the element type in ONNX if it is one that cfx holds in a wider type (int4); else
+ * that of the type of cfx, or 0 if that is not known. */
+int64_t cfxi_import_type(cfxi_import_call *c, size_t i);
 int cfxi_import_need_rank(cfxi_import_call *c, size_t i);
 cfx_dtype cfxi_import_dtype(cfxi_import_call *c, size_t i);
+/* The same of any variable: -1 and CFX_DTYPE_COUNT if they are not known. */
+int cfxi_import_rank_of(cfx_scope *s, cfx_var v);
+cfx_dtype cfxi_import_dtype_of(cfx_scope *s, cfx_var v);
+/* An axis that the node gives, from 0; -1, and the scope fails, if there is no such dimension. */
+int cfxi_import_axis(cfxi_import_call *c, int64_t axis, int rank);
+/* The one number that input i must have, as far as it is known; a variable if only a run knows
+ * it. EMPTY if it is not given. */
+cfx_var cfxi_import_number(cfxi_import_call *c, size_t i);
 
 /* ---- attributes (import_attributes.c) ------------------------------------------------------ */
 
@@ -91,6 +108,11 @@ bool cfxi_import_is(cfxi_import_call *c, const char *name, const char *otherwise
 /* A list of integers: borrowed; *n is 0 if it is not given. */
 const int64_t *cfxi_import_ints(cfxi_import_call *c, const char *name, size_t *n);
 
+/* A text attribute as a variable, or its default; EMPTY if that is NULL. */
+cfx_var cfxi_import_str(cfxi_import_call *c, const char *name, const char *otherwise);
+/* A tensor attribute: the caller's; NULL if it is not given, or the scope fails. */
+cfx_tensor *cfxi_import_tensor_attribute(cfxi_import_call *c, const char *name);
+
 /* ---- outputs ------------------------------------------------------------------------------- */
 
 size_t cfxi_import_num_outputs(const cfxi_import_call *c);
@@ -100,6 +122,14 @@ void cfxi_import_set(cfxi_import_call *c, size_t i, cfx_var v);
 void cfxi_import_set_items(cfxi_import_call *c, size_t i, const cfx_var *items, size_t n,
                            bool is_scalar);
 
+/* The output is a tensor that is known: takes over the reference. */
+void cfxi_import_set_known(cfxi_import_call *c, size_t i, cfx_tensor *t);
+/* Says that the elements of output i are of this type of ONNX, which cfx holds in a wider one. */
+void cfxi_import_set_type(cfxi_import_call *c, size_t i, int64_t number);
+/* For a rule whose result differs from run to run: if the scope computes, notes that the node must
+ * be traced instead, and returns true; the rule returns EMPTY then. */
+bool cfxi_import_later(cfxi_import_call *c);
+
 /* The scope fails: "node 'Conv_3' (Conv): ...". CFX_E_VALUE for a file that breaks the standard,
  * CFX_E_UNSUPPORTED for what cfx does not do. */
 cfx_var cfxi_import_fail(cfxi_import_call *c, cfx_status status, const char *format, ...)
@@ -107,7 +137,11 @@ cfx_var cfxi_import_fail(cfxi_import_call *c, cfx_status status, const char *for
 
 /* ---- the rules ----------------------------------------------------------------------------- */
 
+/* The rule of an operator that has a spelling in ops.def and no row in import.def. */
+cfx_var cfxi_import_spelled(cfxi_import_call *c);
+
 #define CFX_ONNX_RULE(op, since, rule) cfxi_import_rule cfxi_import_##rule;
+#define CFX_ONNX_MOVES(op, since, rule, data) cfxi_import_rule cfxi_import_##rule;
 #include "import.def"
 
 #endif
