@@ -1,0 +1,159 @@
+/* import_signal.c - Fourier transforms, windows, and the mel scale. */
+#include "rules_impl.h"
+
+/* ---- complex numbers ----------------------------------------------------------------------- */
+
+/* Pairs in the last dimension become complex numbers; single ones stay real, without it. */
+static cfx_var numbers_of(cfxi_import_call *c, cfx_var x, bool *is_complex)
+{
+    cfx_scope *s = c->scope;
+    const cfx_var parts = cfxi_import_dim_of(s, x, -1);
+    if (parts.kind != CFX_VAR_INT || (parts.as.i != 1 && parts.as.i != 2))
+        return cfxi_import_fail(c, CFX_E_VALUE, "the last dimension must have size 1 or 2");
+    *is_complex = parts.as.i == 2;
+    x = cfxi_import_widened(s, x);
+    return *is_complex ? cfx_view_as_complex(s, cfx_contiguous(s, x))
+                       : cfx_squeeze_dim(s, x, cfx_ints(s, -1));
+}
+
+static cfx_var parts_of(cfxi_import_call *c, cfx_var y)
+{
+    return cfxi_import_cast_to(c->scope, cfx_view_as_real(c->scope, y), cfxi_import_dtype(c, 0));
+}
+
+/* `axis` counts the dimension of the parts. */
+static cfx_var transform(cfxi_import_call *c, int64_t given)
+{
+    cfx_scope *s = c->scope;
+    bool is_complex = false;
+    const int rank = cfxi_import_need_rank(c, 0);
+    const int axis = rank < 0 ? -1 : cfxi_import_axis(c, given, rank);
+    if (axis < 0)
+        return cfx_var_empty();
+    const cfx_var x = numbers_of(c, cfxi_import_in(c, 0), &is_complex);
+    const cfx_var n = cfxi_import_number(c, 1), dim = cfx_v(axis);
+    const bool inverse = cfxi_import_int(c, "inverse", 0) != 0;
+    if (!cfxi_import_int(c, "onesided", 0))
+        return parts_of(c, inverse ? cfx_fft_ifft(s, x, .n = n, .dim = dim)
+                                   : cfx_fft_fft(s, x, .n = n, .dim = dim));
+    if (!inverse)
+        return parts_of(c, cfx_fft_rfft(s, x, .n = n, .dim = dim));
+    const cfx_var y = cfx_unsqueeze(s, cfx_fft_irfft(s, x, .n = n, .dim = dim), -1);
+    return cfxi_import_cast_to(s, y, cfxi_import_dtype(c, 0));
+}
+
+cfx_var cfxi_import_dft_axis(cfxi_import_call *c)
+{
+    return transform(c, cfxi_import_int(c, "axis", 1));
+}
+
+cfx_var cfxi_import_dft(cfxi_import_call *c)
+{
+    const cfx_var axis = cfxi_import_has(c, 2) ? cfxi_import_number(c, 2) : cfx_v(-2);
+    if (axis.kind != CFX_VAR_INT)
+        return cfxi_import_fail(c, CFX_E_UNSUPPORTED, "the axis must be known when the file is "
+                                "read");
+    return transform(c, axis.as.i);
+}
+
+cfx_var cfxi_import_stft(cfxi_import_call *c)
+{
+    enum { SIGNAL, STEP, WINDOW, LENGTH };
+    cfx_scope *s = c->scope;
+    bool is_complex = false;
+    const cfx_var x = numbers_of(c, cfxi_import_in(c, SIGNAL), &is_complex);
+    const cfx_var length = cfxi_import_has(c, LENGTH)   ? cfxi_import_number(c, LENGTH)
+                           : cfxi_import_has(c, WINDOW) ? cfxi_import_size(c, WINDOW, 0)
+                                                        : cfxi_import_size(c, SIGNAL, 1);
+    cfx_var frames = cfx_unfold(s, x, 1, length, cfxi_import_number(c, STEP));
+    if (cfxi_import_has(c, WINDOW))
+        frames = cfx_mul(s, frames, cfxi_import_widened(s, cfxi_import_in(c, WINDOW)));
+    const bool half = cfxi_import_int(c, "onesided", 1) != 0 && !is_complex;
+    return parts_of(c, half ? cfx_fft_rfft(s, frames) : cfx_fft_fft(s, frames));
+}
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+/* a - b cos(t) + c cos(2 t), where t goes once around. */
+static cfx_var cosine_window(cfxi_import_call *c, double a, double b, double d)
+{
+    cfx_scope *s = c->scope;
+    const cfx_var n = cfxi_import_number(c, 0);
+    const bool periodic = cfxi_import_int(c, "periodic", 1) != 0;
+    const cfx_dtype to = cfxi_onnx_dtype(cfxi_import_int(c, "output_datatype", 1));
+    const cfx_var around = periodic ? n : cfxi_import_minus(s, n, cfx_v(1));
+    const cfx_var count = cfx_arange(s, n, .dtype = cfx_var_dtype(CFX_DTYPE_FLOAT64));
+    const cfx_var t = cfx_div(s, cfx_mul(s, count, 2 * 3.14159265358979323846), around);
+    cfx_var y = cfx_sub(s, a, cfx_mul(s, cfx_cos(s, t), b));
+    if (d != 0)
+        y = cfx_add(s, y, cfx_mul(s, cfx_cos(s, cfx_mul(s, t, 2)), d));
+    return cfxi_import_cast_to(s, y, to);
+}
+
+cfx_var cfxi_import_hann_window(cfxi_import_call *c) { return cosine_window(c, 0.5, 0.5, 0); }
+
+cfx_var cfxi_import_hamming_window(cfxi_import_call *c)
+{
+    return cosine_window(c, 25.0 / 46, 21.0 / 46, 0);
+}
+
+cfx_var cfxi_import_blackman_window(cfxi_import_call *c)
+{
+    return cosine_window(c, 0.42, 0.5, 0.08);
+}
+
+/* ---- the mel scale ------------------------------------------------------------------------- */
+
+/* Input i as a number in float64. */
+static cfx_var double_of(cfxi_import_call *c, size_t i)
+{
+    return cfx_to(c->scope, cfxi_import_in(c, i), cfx_var_dtype(CFX_DTYPE_FLOAT64));
+}
+
+static cfx_var mel_of(cfx_scope *s, cfx_var hertz)
+{
+    return cfx_mul(s, cfx_log10(s, cfx_add(s, cfx_div(s, hertz, 700.0), 1.0)), 2595.0);
+}
+
+/* The elements of the spectrum at which triangles begin, peak and end: equally far apart on the mel
+ * scale, and rounded down. */
+static cfx_var mel_edges(cfxi_import_call *c, cfx_var bins)
+{
+    enum { LENGTH = 1, RATE, LOW, HIGH };
+    cfx_scope *s = c->scope;
+    const cfx_var low = mel_of(s, double_of(c, LOW)), high = mel_of(s, double_of(c, HIGH));
+    const cfx_var step = cfx_div(s, cfx_sub(s, high, low), cfxi_import_plus(s, bins, cfx_v(1)));
+    const cfx_var count = cfx_arange(s, cfxi_import_plus(s, bins, cfx_v(2)),
+                                     .dtype = cfx_var_dtype(CFX_DTYPE_FLOAT64));
+    const cfx_var mels = cfx_add(s, cfx_mul(s, count, step), low);
+    const cfx_var power = cfx_pow(s, cfx_v(10.0), cfx_div(s, mels, 2595.0));
+    const cfx_var hertz = cfx_mul(s, cfx_sub(s, power, 1.0), 700.0);
+    const cfx_var length = cfx_add(s, double_of(c, LENGTH), 1.0);
+    return cfx_floor(s, cfx_div(s, cfx_mul(s, length, hertz), double_of(c, RATE)));
+}
+
+cfx_var cfxi_import_mel_weight_matrix(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    const cfx_var bins = cfxi_import_number(c, 0);
+    const cfx_var edges = mel_edges(c, bins);
+    const cfx_var begin = cfx_narrow(s, edges, 0, 0, bins);
+    const cfx_var peak = cfx_narrow(s, edges, 0, 1, bins);
+    const cfx_var end = cfx_narrow(s, edges, 0, 2, bins);
+    const cfx_var half = cfxi_import_over(s, cfxi_import_number(c, 1), cfx_v(2));
+    const cfx_var at = cfx_unsqueeze(s, cfx_arange(s, cfxi_import_plus(s, half, cfx_v(1)),
+                                                   .dtype = cfx_var_dtype(CFX_DTYPE_FLOAT64)), 1);
+    const cfx_var rise = cfx_div(s, cfx_sub(s, at, begin), cfx_sub(s, peak, begin));
+    const cfx_var fall = cfx_div(s, cfx_sub(s, end, at), cfx_sub(s, end, peak));
+    const cfx_var rises = cfx_logical_and(s, cfx_ge(s, at, begin), cfx_lt(s, at, peak));
+    const cfx_var falls = cfx_logical_and(s, cfx_ge(s, at, peak), cfx_lt(s, at, end));
+    const cfx_var zero = cfx_zeros_like(s, rise), one = cfx_ones_like(s, rise);
+    cfx_var y = cfx_where(s, rises, rise, cfx_where(s, falls, fall, zero));
+    y = cfx_where(s, cfx_logical_and(s, cfx_eq(s, begin, peak), cfx_eq(s, at, peak)), one, y);
+    return cfxi_import_cast_to(s, y, cfxi_onnx_dtype(cfxi_import_int(c, "output_datatype", 1)));
+}
+
+cfx_var cfxi_import_det(cfxi_import_call *c)
+{
+    return cfx_linalg_det(c->scope, cfxi_import_in(c, 0));
+}
