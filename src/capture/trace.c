@@ -194,6 +194,7 @@ static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
     inner->borrows_rows = inner->rows != NULL;
     inner->trace = t;
     inner->depth = at.scope->depth;
+    inner->place = at.scope->place;
     inner->serial = at.scope->serial;
     cfx_iter_begin(&open, t->top, false);
     record(here, t->root);

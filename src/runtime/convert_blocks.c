@@ -197,6 +197,20 @@ static cfx_dtype between(cfx_dtype to, cfx_dtype from)
 
 enum { BLOCK = 256 };
 
+/* Types that are seldom: element by element. */
+static void convert_each(cfx_dtype to, char *dst, cfx_dtype from, const char *src, int64_t n)
+{
+    const int64_t in = (int64_t)cfx_dtype_size(from);
+    const int64_t out = (int64_t)cfx_dtype_size(to);
+    const bool whole = !cfx_dtype_is_float(from) && !cfx_dtype_is_float(to);
+    for (int64_t i = 0; i < n; i++) {
+        if (whole)
+            cfxi_tensor_store_int(to, dst + i * out, cfxi_tensor_load_int(from, src + i * in));
+        else
+            cfxi_tensor_store_float(to, dst + i * out, cfxi_tensor_load_float(from, src + i * in));
+    }
+}
+
 void cfxi_rt_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
                      int64_t n)
 {
@@ -208,6 +222,11 @@ void cfxi_rt_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const
     convert_fn *fn = direct(to, from);
     if (fn) {
         with_isa(isa, fn)(n, src, dst);
+        return;
+    }
+    if ((cfxi_tensor_dtype_is_rare(to) || cfxi_tensor_dtype_is_rare(from)) &&
+        !cfx_dtype_is_complex(from) && !cfx_dtype_is_complex(to)) {
+        convert_each(to, dst, from, src, n);
         return;
     }
     cfx_dtype mid = between(to, from);

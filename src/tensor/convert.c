@@ -62,7 +62,11 @@ double cfxi_tensor_load_float(cfx_dtype dtype, const void *at)
     case CFX_DTYPE_COMPLEX64: return LOAD(float);
     case CFX_DTYPE_FLOAT64:
     case CFX_DTYPE_COMPLEX128: return LOAD(double);
-    default: return (double)cfxi_tensor_load_int(dtype, at);
+    case CFX_DTYPE_UINT64: return (double)LOAD(uint64_t);
+    default:
+        return cfxi_tensor_dtype_is_float8(dtype)
+                   ? cfxi_tensor_float8_to_float(dtype, LOAD(uint8_t))
+                   : (double)cfxi_tensor_load_int(dtype, at);
     }
 }
 
@@ -81,6 +85,9 @@ int64_t cfxi_tensor_load_int(cfx_dtype dtype, const void *at)
     case CFX_DTYPE_INT16: return LOAD(int16_t);
     case CFX_DTYPE_INT32: return LOAD(int32_t);
     case CFX_DTYPE_INT64: return LOAD(int64_t);
+    case CFX_DTYPE_UINT16: return LOAD(uint16_t);
+    case CFX_DTYPE_UINT32: return LOAD(uint32_t);
+    case CFX_DTYPE_UINT64: return (int64_t)LOAD(uint64_t);
     default: return truncate(cfxi_tensor_load_float(dtype, at));
     }
 }
@@ -113,7 +120,14 @@ void cfxi_tensor_store_float(cfx_dtype dtype, void *at, double f)
         STORE(double, f);
         ((double *)at)[1] = 0;
         break;
-    default: cfxi_tensor_store_int(dtype, at, truncate(f)); break;
+    case CFX_DTYPE_UINT64:
+        STORE(uint64_t, f >= 0x1p63 && f < 0x1p64 ? (uint64_t)f : (uint64_t)truncate(f));
+        break;
+    default:
+        if (cfxi_tensor_dtype_is_float8(dtype))
+            STORE(uint8_t, cfxi_tensor_float_to_float8(dtype, (float)f));
+        else
+            cfxi_tensor_store_int(dtype, at, truncate(f));
     }
 }
 
@@ -123,8 +137,11 @@ void cfxi_tensor_store_int(cfx_dtype dtype, void *at, int64_t i)
     case CFX_DTYPE_BOOL: STORE(uint8_t, i != 0); break;
     case CFX_DTYPE_UINT8:
     case CFX_DTYPE_INT8: STORE(uint8_t, i); break;
+    case CFX_DTYPE_UINT16:
     case CFX_DTYPE_INT16: STORE(uint16_t, i); break;
+    case CFX_DTYPE_UINT32:
     case CFX_DTYPE_INT32: STORE(uint32_t, i); break;
+    case CFX_DTYPE_UINT64:
     case CFX_DTYPE_INT64: STORE(int64_t, i); break;
     default: cfxi_tensor_store_float(dtype, at, (double)i); break;
     }

@@ -9,7 +9,21 @@ _Static_assert(offsetof(cfx_dl_versioned, tensor) == 32, "the standard's layout"
 
 /* ---- element types ------------------------------------------------------------------------- */
 
-enum { CODE_INT, CODE_UINT, CODE_FLOAT, CODE_OPAQUE, CODE_BFLOAT, CODE_COMPLEX, CODE_BOOL };
+enum {
+    CODE_INT, CODE_UINT, CODE_FLOAT, CODE_OPAQUE, CODE_BFLOAT, CODE_COMPLEX, CODE_BOOL,
+    CODE_E4M3FN = 10, CODE_E4M3FNUZ, CODE_E5M2, CODE_E5M2FNUZ, CODE_E8M0FNU
+};
+
+static uint8_t code_of_float8(cfx_dtype dtype)
+{
+    switch (dtype) {
+    case CFX_DTYPE_FLOAT8_E4M3FN: return CODE_E4M3FN;
+    case CFX_DTYPE_FLOAT8_E4M3FNUZ: return CODE_E4M3FNUZ;
+    case CFX_DTYPE_FLOAT8_E5M2: return CODE_E5M2;
+    case CFX_DTYPE_FLOAT8_E5M2FNUZ: return CODE_E5M2FNUZ;
+    default: return CODE_E8M0FNU;
+    }
+}
 
 static uint8_t code_of(cfx_dtype dtype)
 {
@@ -19,9 +33,11 @@ static uint8_t code_of(cfx_dtype dtype)
         return CODE_BFLOAT;
     if (cfx_dtype_is_complex(dtype))
         return CODE_COMPLEX;
+    if (cfxi_tensor_dtype_is_float8(dtype))
+        return code_of_float8(dtype);
     if (cfx_dtype_is_float(dtype))
         return CODE_FLOAT;
-    return dtype == CFX_DTYPE_UINT8 ? CODE_UINT : CODE_INT;
+    return cfxi_tensor_dtype_is_unsigned(dtype) ? CODE_UINT : CODE_INT;
 }
 
 static cfx_status dtype_of(const cfx_dl_tensor *dl, cfx_dtype *dtype, cfx_error *err)
@@ -36,8 +52,8 @@ static cfx_status dtype_of(const cfx_dl_tensor *dl, cfx_dtype *dtype, cfx_error 
     }
     bool named = dl->type_code <= CODE_BOOL && dl->lanes == 1;
     return cfx_error_set(err, CFX_E_TYPE,
-                         "cfx does not support elements of %s%u%s; it supports bool, uint8, int8 "
-                         "to int64, float16 to float64, bfloat16 and complex",
+                         "cfx does not support elements of %s%u%s; it supports bool, uint8 to "
+                         "uint64, int8 to int64, float8 to float64, bfloat16 and complex",
                          named ? names[dl->type_code] : "an unnamed type of ", dl->bits,
                          named ? "" : " bits");
 }

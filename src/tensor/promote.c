@@ -39,6 +39,8 @@ cfx_dtype cfxi_tensor_promote_types(cfx_dtype a, cfx_dtype b)
         return ca > cb ? a : b;
     if (ca == INTEGER)
         return promote_integers(a, b);
+    if (cfxi_tensor_dtype_is_float8(a) || cfxi_tensor_dtype_is_float8(b))
+        return cfxi_tensor_dtype_is_float8(a) ? b : a;
     bool halves = (a == CFX_DTYPE_FLOAT16 && b == CFX_DTYPE_BFLOAT16) ||
                   (b == CFX_DTYPE_FLOAT16 && a == CFX_DTYPE_BFLOAT16);
     return halves ? CFX_DTYPE_FLOAT32 : a > b ? a : b;

@@ -371,8 +371,12 @@ bool cfxi_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b)
 
 bool cfx_dtype_is_float(cfx_dtype d)
 {
-    return d == CFX_DTYPE_FLOAT16 || d == CFX_DTYPE_BFLOAT16 || d == CFX_DTYPE_FLOAT32 ||
-           d == CFX_DTYPE_FLOAT64;
+    return (d >= CFX_DTYPE_FLOAT16 && d <= CFX_DTYPE_FLOAT64) || cfxi_tensor_dtype_is_float8(d);
+}
+
+bool cfxi_tensor_dtype_is_float8(cfx_dtype d)
+{
+    return d >= CFX_DTYPE_FLOAT8_E4M3FN && d <= CFX_DTYPE_FLOAT8_E8M0FNU;
 }
 
 bool cfx_dtype_is_complex(cfx_dtype d)
@@ -382,7 +386,17 @@ bool cfx_dtype_is_complex(cfx_dtype d)
 
 bool cfx_dtype_is_integer(cfx_dtype d)
 {
-    return d == CFX_DTYPE_UINT8 || (d >= CFX_DTYPE_INT8 && d <= CFX_DTYPE_INT64);
+    return d >= CFX_DTYPE_UINT8 && d <= CFX_DTYPE_INT64;
+}
+
+bool cfxi_tensor_dtype_is_unsigned(cfx_dtype d)
+{
+    return d >= CFX_DTYPE_UINT8 && d <= CFX_DTYPE_UINT64;
+}
+
+bool cfxi_tensor_dtype_is_rare(cfx_dtype d)
+{
+    return (d >= CFX_DTYPE_UINT16 && d <= CFX_DTYPE_UINT64) || cfxi_tensor_dtype_is_float8(d);
 }
 
 bool cfxi_tensor_dtype_is_computable(cfx_dtype d)

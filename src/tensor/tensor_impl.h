@@ -170,6 +170,14 @@ cfx_status cfxi_tensor_show(cfx_datum d, cfx_sink out, cfx_error *err);
 /* Whether cfx computes with the type: bool, integers, floats of 16 to 64 bits, complex64 and
  * complex128. (tensor.c) */
 bool cfxi_tensor_dtype_is_computable(cfx_dtype dtype);
+bool cfxi_tensor_dtype_is_float8(cfx_dtype dtype);
+bool cfxi_tensor_dtype_is_unsigned(cfx_dtype dtype);
+/* Without loops of its own: elements are converted one by one. */
+bool cfxi_tensor_dtype_is_rare(cfx_dtype dtype);
+/* A float of 8 bits, and the nearest one to a number; out of range is infinity or NaN, as PyTorch
+ * has it. (float8.c) */
+float cfxi_tensor_float8_to_float(cfx_dtype dtype, uint8_t bits);
+uint8_t cfxi_tensor_float_to_float8(cfx_dtype dtype, float f);
 
 /* Whether two tensors may have an element in common: true if the ranges of their memory overlap.
  * (tensor.c) */

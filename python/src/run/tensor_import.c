@@ -150,7 +150,8 @@ static const struct {
     {"d", CFX_DTYPE_FLOAT64},   {"Zf", CFX_DTYPE_COMPLEX64},  {"Zd", CFX_DTYPE_COMPLEX128},
     {"F", CFX_DTYPE_COMPLEX64}, {"D", CFX_DTYPE_COMPLEX128},  {"B", CFX_DTYPE_UINT8},
     {"b", -1},                  {"h", -1},                    {"i", -1},
-    {"l", -1},                  {"q", -1},
+    {"l", -1},                  {"q", -1},                    {"H", CFX_DTYPE_UINT16},
+    {"I", CFX_DTYPE_UINT32},    {"L", CFX_DTYPE_UINT64},      {"Q", CFX_DTYPE_UINT64},
 };
 
 static bool dtype_of_buffer(const Py_buffer *view, cfx_dtype *dtype)

@@ -120,6 +120,8 @@ static cfx_package *trace(cfxi_import *m, cfx_error *err)
         cfxi_base_nomem(err);
     if (name) {
         program data = {m, &in};
+        const cfxi_place place = {.what = m->file ? m->file : "the model"};
+        cfxi_capture_scope_place(s, &place);
         m->root = cfx_module_new(s, &type);
         if (m->root) {
             cfx_module_set_data(m->root, &data);

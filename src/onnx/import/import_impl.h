@@ -122,6 +122,8 @@ void cfxi_import_set(cfxi_import_call *c, size_t i, cfx_var v);
 void cfxi_import_set_items(cfxi_import_call *c, size_t i, const cfx_var *items, size_t n,
                            bool is_scalar);
 
+/* The element type of a list of sizes, as a tensor: INT64 unless this says INT32. */
+void cfxi_import_set_items_type(cfxi_import_call *c, size_t i, cfx_dtype dtype);
 /* The output is a tensor that is known: takes over the reference. */
 void cfxi_import_set_known(cfxi_import_call *c, size_t i, cfx_tensor *t);
 /* Says that the elements of output i are of this type of ONNX, which cfx holds in a wider one. */

@@ -353,6 +353,12 @@ void cfxi_import_set_items(cfxi_import_call *c, size_t i, const cfx_var *items, 
     c->outputs[i].graph = NULL;
 }
 
+void cfxi_import_set_items_type(cfxi_import_call *c, size_t i, cfx_dtype dtype)
+{
+    if (cfxi_import_wants(c, i) && c->outputs[i].kind == CFXI_IMPORTED_ITEMS)
+        c->outputs[i].items_dtype = dtype;
+}
+
 void cfxi_import_set_type(cfxi_import_call *c, size_t i, int64_t number)
 {
     if (cfxi_import_wants(c, i))

@@ -37,6 +37,9 @@ double cfxi_elementwise_most_of(cfx_dtype d)
     case CFX_DTYPE_BOOL: return 1;
     case CFX_DTYPE_UINT8: return UINT8_MAX;
     case CFX_DTYPE_INT8: return INT8_MAX;
+    case CFX_DTYPE_UINT16: return UINT16_MAX;
+    case CFX_DTYPE_UINT32: return UINT32_MAX;
+    case CFX_DTYPE_UINT64: return 0x1p64;
     case CFX_DTYPE_INT16: return INT16_MAX;
     case CFX_DTYPE_INT32: return INT32_MAX;
     case CFX_DTYPE_INT64: return 0x1p63;
@@ -52,7 +55,7 @@ cfx_status cfxi_elementwise_check_fits(cfxi_call *c, cfx_dtype dtype, double num
 {
     double most = cfxi_elementwise_most_of(dtype);
     bool whole = cfx_dtype_is_integer(dtype);
-    double least = whole && dtype != CFX_DTYPE_UINT8 ? -most - 1 : -most;
+    double least = whole && !cfxi_tensor_dtype_is_unsigned(dtype) ? -most - 1 : -most;
     if (dtype == CFX_DTYPE_BOOL || (!whole && !isfinite(number)))
         return CFX_OK;
     if (number >= least && number <= most)

@@ -297,15 +297,14 @@ cfx_status cfxi_rule_scatter_reduce(cfxi_call *c)
 /* The value of `dtype` that is nearest to `start`: the least integer for -inf. */
 static void store_start(cfx_dtype dtype, double start, void *at)
 {
-    int bits = 8 * (int)cfx_dtype_size(dtype) - (dtype != CFX_DTYPE_UINT8);
+    int bits = 8 * (int)cfx_dtype_size(dtype) - !cfxi_tensor_dtype_is_unsigned(dtype);
     int64_t most = bits >= 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
     if (dtype == CFX_DTYPE_BOOL)
         cfxi_tensor_store_int(dtype, at, start > 0);
     else if (cfx_dtype_is_integer(dtype) && isinf(start))
         cfxi_tensor_store_int(dtype, at,
-                              start > 0                  ? most
-                              : dtype == CFX_DTYPE_UINT8 ? 0
-                                                         : -most - 1);
+                              start > 0 ? most
+                              : cfxi_tensor_dtype_is_unsigned(dtype) ? 0 : -most - 1);
     else
         cfxi_tensor_store_float(dtype, at, start);
 }

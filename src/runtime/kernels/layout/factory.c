@@ -27,8 +27,8 @@ static bool in_range(cfx_dtype dtype, double f)
         return !isfinite(f) || fabs(f) <= 65504;
     if (cfx_dtype_is_float(dtype))
         return !isfinite(f) || dtype == CFX_DTYPE_FLOAT64 || fabs(f) <= 0x1.fffffep127;
-    if (dtype == CFX_DTYPE_UINT8)  /* negative numbers count from the end */
-        return f > -256 && f < 256;
+    if (cfxi_tensor_dtype_is_unsigned(dtype))  /* negative numbers count from the end */
+        return f > -ldexp(1, bits) && f < ldexp(1, bits);
     return f > -ldexp(1, bits - 1) - 1 && f < ldexp(1, bits - 1);
 }
 

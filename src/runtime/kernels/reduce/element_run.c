@@ -54,6 +54,8 @@ static void load_i64(int64_t *out, cfx_dtype dtype, const char *at, int64_t stri
     case CFX_DTYPE_BOOL: GATHER(uint8_t, v != 0);
     case CFX_DTYPE_UINT8: GATHER(uint8_t, v);
     case CFX_DTYPE_INT8: GATHER(int8_t, v);
+    case CFX_DTYPE_UINT16: GATHER(uint16_t, v);
+    case CFX_DTYPE_UINT32: GATHER(uint32_t, v);
     case CFX_DTYPE_INT16: GATHER(int16_t, v);
     case CFX_DTYPE_INT32: GATHER(int32_t, v);
     case CFX_DTYPE_INT64: GATHER(int64_t, v);
