@@ -158,7 +158,8 @@ static cfx_var weights_of(cfxi_import_call *c, const attention *a, cfx_var score
 static cfx_var attend(cfxi_import_call *c, const attention *a)
 {
     cfx_scope *s = c->scope;
-    const double part = sqrt(a->scale), cap = cfxi_import_float(c, "softcap", 0);
+    const double cap = cfxi_import_float(c, "softcap", 0);
+    const cfx_var part = cfx_scalar_tensor(s, sqrt(a->scale), .dtype = cfx_var_dtype(a->dtype));
     const int64_t shown = cfxi_import_wants(c, 3) ? cfxi_import_int(c, "qk_matmul_output_mode", 0)
                                                   : -1;
     const cfx_var turned = cfx_transpose(s, a->k, -2, -1);

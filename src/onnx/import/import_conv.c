@@ -268,30 +268,30 @@ static bool read_columns(cfxi_import_call *c, columns *a)
 }
 
 /* A transposed convolution with a kernel that has a single 1 for each channel of a block puts the
- * columns where they belong, and adds them up. */
+ * columns where they belong, and adds them up. Channels of the image are images of their own. */
 cfx_var cfxi_import_col2im(cfxi_import_call *c)
 {
     static const int64_t zeros[3] = {0};
     cfx_scope *s = c->scope;
-    const cfx_var one = cfx_var_int(1);
     columns a;
     if (!read_columns(c, &a))
         return cfx_var_empty();
     const size_t n = (size_t)a.n;
+    const cfx_var images = cfxi_import_size(c, 0, 0);
     const cfx_var channels = cfxi_import_over(s, cfxi_import_size(c, 0, 1), a.window);
-    cfx_var sizes[5] = {a.window, one}, times[5] = {channels, one, one, one, one};
-    cfx_var places[5] = {cfxi_import_size(c, 0, 0),
-                         cfxi_import_times(s, channels, a.window)};
+    cfx_var sizes[5] = {a.window, cfx_v(1)}, result[5] = {images, channels};
+    cfx_var places[5] = {cfxi_import_times(s, images, channels), a.window};
     for (size_t i = 0; i < n; i++) {
         sizes[2 + i] = a.block[i];
         places[2 + i] = a.places[i];
+        result[2 + i] = a.image[i];
     }
-    cfx_var kernel = cfx_eye(s, a.window, .dtype = cfx_var_dtype(cfxi_import_dtype(c, 0)));
-    kernel = cfx_reshape(s, kernel, cfxi_import_tuple(s, sizes, n + 2));
-    kernel = cfx_repeat(s, kernel, cfxi_import_tuple(s, times, n + 2));
+    const cfx_var eye = cfx_eye(s, a.window, .dtype = cfx_var_dtype(cfxi_import_dtype(c, 0)));
+    const cfx_var kernel = cfx_reshape(s, eye, cfxi_import_tuple(s, sizes, n + 2));
     const cfx_var x = cfx_reshape(s, cfxi_import_in(c, 0), cfxi_import_tuple(s, places, n + 2));
     const cfx_var zero = cfx_var_ints(s, zeros, n);
     const cfx_var y = cfx_convolution(s, x, kernel, cfx_var_none(), cfx_var_ints(s, a.stride, n),
-                                      zero, cfx_var_ints(s, a.dilation, n), true, zero, channels);
-    return cfxi_import_pad_ends(s, y, a.before, a.after, a.n, cfx_var_int(0));
+                                      zero, cfx_var_ints(s, a.dilation, n), true, zero, 1);
+    const cfx_var cut = cfxi_import_pad_ends(s, y, a.before, a.after, a.n, cfx_var_int(0));
+    return cfx_reshape(s, cut, cfxi_import_tuple(s, result, n + 2));
 }

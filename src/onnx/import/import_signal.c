@@ -56,6 +56,21 @@ cfx_var cfxi_import_dft(cfxi_import_call *c)
     return transform(c, axis.as.i);
 }
 
+/* Parts of a signal [batch, length], which begin `step` apart: a view if that is known. */
+static cfx_var frames_of(cfxi_import_call *c, cfx_var x, cfx_var length, cfx_var step)
+{
+    cfx_scope *s = c->scope;
+    if (length.kind == CFX_VAR_INT && step.kind == CFX_VAR_INT)
+        return cfx_unfold(s, x, 1, length, step);
+    const cfx_var room = cfxi_import_minus(s, cfxi_import_size(c, 0, 1), length);
+    const cfx_var n = cfxi_import_plus(s, cfxi_import_over(s, room, step), cfx_v(1));
+    const cfx_var begin = cfx_unsqueeze(s, cfx_mul(s, cfx_arange(s, n), step), 1);
+    const cfx_var index = cfx_add(s, begin, cfx_arange(s, length));
+    const cfx_var sizes[] = {cfxi_import_size(c, 0, 0), n, length};
+    return cfx_reshape(s, cfx_index_select(s, x, 1, cfx_flatten(s, index)),
+                       cfxi_import_tuple(s, sizes, 3));
+}
+
 cfx_var cfxi_import_stft(cfxi_import_call *c)
 {
     enum { SIGNAL, STEP, WINDOW, LENGTH };
@@ -65,9 +80,9 @@ cfx_var cfxi_import_stft(cfxi_import_call *c)
     const cfx_var length = cfxi_import_has(c, LENGTH)   ? cfxi_import_number(c, LENGTH)
                            : cfxi_import_has(c, WINDOW) ? cfxi_import_size(c, WINDOW, 0)
                                                         : cfxi_import_size(c, SIGNAL, 1);
-    cfx_var frames = cfx_unfold(s, x, 1, length, cfxi_import_number(c, STEP));
+    cfx_var frames = frames_of(c, x, length, cfxi_import_number(c, STEP));
     if (cfxi_import_has(c, WINDOW))
-        frames = cfx_mul(s, frames, cfxi_import_widened(s, cfxi_import_in(c, WINDOW)));
+        frames = cfx_mul(s, frames, cfxi_import_in(c, WINDOW));
     const bool half = cfxi_import_int(c, "onesided", 1) != 0 && !is_complex;
     return parts_of(c, half ? cfx_fft_rfft(s, frames) : cfx_fft_fft(s, frames));
 }
@@ -116,14 +131,16 @@ static cfx_var mel_of(cfx_scope *s, cfx_var hertz)
 }
 
 /* The elements of the spectrum at which triangles begin, peak and end: equally far apart on the mel
- * scale, and rounded down. */
+ * scale, and rounded down. As the standard computes it, a step is a part of bins + 2, so that the
+ * last point lies below the upper end. */
 static cfx_var mel_edges(cfxi_import_call *c, cfx_var bins)
 {
     enum { LENGTH = 1, RATE, LOW, HIGH };
     cfx_scope *s = c->scope;
     const cfx_var low = mel_of(s, double_of(c, LOW)), high = mel_of(s, double_of(c, HIGH));
-    const cfx_var step = cfx_div(s, cfx_sub(s, high, low), cfxi_import_plus(s, bins, cfx_v(1)));
-    const cfx_var count = cfx_arange(s, cfxi_import_plus(s, bins, cfx_v(2)),
+    const cfx_var points = cfxi_import_plus(s, bins, cfx_v(2));
+    const cfx_var step = cfx_div(s, cfx_sub(s, high, low), points);
+    const cfx_var count = cfx_arange(s, points,
                                      .dtype = cfx_var_dtype(CFX_DTYPE_FLOAT64));
     const cfx_var mels = cfx_add(s, cfx_mul(s, count, step), low);
     const cfx_var power = cfx_pow(s, cfx_v(10.0), cfx_div(s, mels, 2595.0));
@@ -149,7 +166,7 @@ cfx_var cfxi_import_mel_weight_matrix(cfxi_import_call *c)
     const cfx_var falls = cfx_logical_and(s, cfx_ge(s, at, peak), cfx_lt(s, at, end));
     const cfx_var zero = cfx_zeros_like(s, rise), one = cfx_ones_like(s, rise);
     cfx_var y = cfx_where(s, rises, rise, cfx_where(s, falls, fall, zero));
-    y = cfx_where(s, cfx_logical_and(s, cfx_eq(s, begin, peak), cfx_eq(s, at, peak)), one, y);
+    y = cfx_where(s, cfx_eq(s, at, peak), one, y);
     return cfxi_import_cast_to(s, y, cfxi_onnx_dtype(cfxi_import_int(c, "output_datatype", 1)));
 }
 
