@@ -11,7 +11,8 @@ cfx_var cfxi_import_selu(cfxi_import_call *c)
 cfx_var cfxi_import_hard_sigmoid(cfxi_import_call *c)
 {
     cfx_scope *s = c->scope;
-    const double alpha = cfxi_import_float(c, "alpha", 0.2), beta = cfxi_import_float(c, "beta", 0.5);
+    const double alpha = cfxi_import_float(c, "alpha", 0.2);
+    const double beta = cfxi_import_float(c, "beta", 0.5);
     const cfx_var y = cfx_add(s, cfx_mul(s, cfxi_import_in(c, 0), alpha), beta);
     return cfx_clamp(s, y, .min = cfx_v(0.0), .max = cfx_v(1.0));
 }

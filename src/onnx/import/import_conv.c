@@ -1,4 +1,4 @@
-/* import_conv.c - convolution: plain, transposed, of integers, deformable; and the sum of columns. */
+/* import_conv.c - convolution: plain, transposed, of integers, deformable; sums of columns. */
 #include "rules_impl.h"
 
 cfx_var cfxi_import_conv(cfxi_import_call *c)

@@ -18,7 +18,8 @@ static void round_up(cfxi_import_call *c, cfxi_window *w)
     if (!cfxi_import_int(c, "ceil_mode", 0))
         return;
     for (int i = 0; i < w->n; i++) {
-        const cfx_var step = cfx_var_int(w->stride[i]), reach = cfx_var_int(cfxi_import_reach(w, i));
+        const cfx_var step = cfx_var_int(w->stride[i]);
+        const cfx_var reach = cfx_var_int(cfxi_import_reach(w, i));
         const cfx_var more = cfx_var_int(w->stride[i] - 1);
         const cfx_var begin = cfxi_import_plus(s, cfxi_import_size(c, 0, i + 2), w->before[i]);
         const cfx_var all = cfxi_import_plus(s, begin, w->after[i]);
@@ -323,7 +324,8 @@ cfx_var cfxi_import_max_roi_pool(cfxi_import_call *c)
     const int64_t *sizes = cfxi_import_ints(c, "pooled_shape", &n);
     if (n != 2)
         return cfxi_import_fail(c, CFX_E_VALUE, "pooled_shape must have 2 numbers");
-    return cfx_roi_max_pool(s, cfxi_import_in(c, 0), cfxi_import_in(c, 1), cfx_var_ints(s, sizes, 2),
+    return cfx_roi_max_pool(s, cfxi_import_in(c, 0), cfxi_import_in(c, 1),
+                            cfx_var_ints(s, sizes, 2),
                             .spatial_scale = cfx_v(cfxi_import_float(c, "spatial_scale", 1)));
 }
 

@@ -30,7 +30,8 @@ int cfxi_import_each_int(cfxi_import_call *c, size_t i, cfx_var *out, int most);
 /* Input i as a list of floats: known ones, or items of the tensor. It must have one dimension of
  * known size. */
 cfx_var cfxi_import_floats_of(cfxi_import_call *c, size_t i);
-/* Pads the last n dimensions with a value: `before` and `after` of each. `x` itself if all are 0. */
+/* Pads the last n dimensions with a value: `before` and `after` of each; `x` itself if all are
+ * 0. */
 cfx_var cfxi_import_pad_ends(cfx_scope *s, cfx_var x, const cfx_var *before, const cfx_var *after,
                              int n, cfx_var value);
 /* `x` in float32 if it has 16 bits, else itself. */

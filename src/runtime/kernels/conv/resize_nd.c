@@ -262,7 +262,8 @@ static void weigh(const arguments *a, const dimension *d, double at, cfxi_resize
     for (int64_t k = 0; k < x->taps; k++) {
         double away = fabs(first + (double)k - at) * shrink;
         double place = first + (double)k;
-        weight[k] = a->method == CUBIC ? cfxi_conv_cubic(away, a->cubic_a) : away < 1 ? 1 - away : 0;
+        weight[k] = a->method == CUBIC ? cfxi_conv_cubic(away, a->cubic_a)
+                    : away < 1         ? 1 - away : 0;
         if (a->exclude_outside && !(place >= 0 && place < (double)d->in))
             weight[k] = 0;
         index[k] = within(place, d->in);

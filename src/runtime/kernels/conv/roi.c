@@ -1,5 +1,5 @@
-/* roi.c - regions of images brought to one size: roi_align samples between the elements, roi_max_pool
- * takes the largest of each part.
+/* roi.c - regions of images brought to one size: roi_align samples between the elements,
+ * roi_max_pool takes the largest of each part.
  *
  * Regions are corners (x1, y1, x2, y2) that `spatial_scale` brings to the image. One region is one
  * piece of work for the threads.

@@ -45,7 +45,8 @@ cfx_status cfxi_rule_linear_attention(cfxi_call *c)
     if ((rule % 2 == 1 && !decay) || (rule >= 2 && !beta))
         return cfxi_fail(c, CFX_E_VALUE, "'%s' needs %s", rules[rule], rule == 1 ? "decay"
                          : rule == 2 ? "beta" : "decay and beta");
-    bool fits = q->size[2] < 0 || k->size[2] < 0 || (k->size[2] > 0 && q->size[2] % k->size[2] == 0);
+    bool fits = q->size[2] < 0 || k->size[2] < 0 ||
+                (k->size[2] > 0 && q->size[2] % k->size[2] == 0);
     for (size_t d = 0; d < 2; d++)
         fits = fits && cfxi_rt_same_size(c, q->size[d], k->size[d]) &&
                cfxi_rt_same_size(c, q->size[d], v->size[d]) &&
