@@ -82,3 +82,39 @@ cfx_var cfxi_import_constant_of_shape(cfxi_import_call *c)
     const cfx_var sizes = cfxi_import_ints_of(c, 0);
     return cfx_full(c->scope, sizes, value, .dtype = cfx_var_dtype(dtype));
 }
+
+/* ---- tensors that are made of numbers ------------------------------------------------------ */
+
+cfx_var cfxi_import_range(cfxi_import_call *c)
+{
+    const cfx_dtype dtype = cfxi_import_dtype(c, 0);
+    const cfx_var start = cfxi_import_number(c, 0);
+    const cfx_var end = cfxi_import_number(c, 1);
+    const cfx_var step = cfxi_import_number(c, 2);
+    return cfx_arange_start(c->scope, start, end, .step = step,
+                            .dtype = dtype == CFX_DTYPE_COUNT ? cfx_var_empty()
+                                                              : cfx_var_dtype(dtype));
+}
+
+cfx_var cfxi_import_trilu(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    const cfx_var k = cfxi_import_has(c, 1) ? cfxi_import_number(c, 1) : cfx_v(0);
+    const cfx_var x = cfxi_import_in(c, 0);
+    return cfxi_import_int(c, "upper", 1) ? cfx_triu(s, x, .diagonal = k)
+                                          : cfx_tril(s, x, .diagonal = k);
+}
+
+cfx_var cfxi_import_eye_like(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    const int64_t to = cfxi_import_int(c, "dtype", 0);
+    const cfx_dtype dtype = to ? cfxi_onnx_dtype(to) : cfxi_import_dtype(c, 0);
+    if (cfxi_import_need_rank(c, 0) != 2 || dtype == CFX_DTYPE_COUNT)
+        return cfxi_import_fail(c, CFX_E_VALUE, "the input must be a matrix, of a type that is "
+                                "known");
+    const cfx_var row = cfx_arange(s, cfxi_import_size(c, 0, 0));
+    const cfx_var column = cfx_arange(s, cfxi_import_size(c, 0, 1));
+    const cfx_var shifted = cfx_add(s, cfx_unsqueeze(s, row, 1), cfxi_import_int(c, "k", 0));
+    return cfx_to(s, cfx_eq(s, shifted, column), cfx_var_dtype(dtype));
+}

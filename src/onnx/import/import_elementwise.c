@@ -85,3 +85,40 @@ cfx_var cfxi_import_identity(cfxi_import_call *c)
     cfxi_import_set_type(c, 0, cfxi_import_type(c, 0));
     return cfxi_import_in(c, 0);
 }
+
+/* ---- remainders, bits, infinities ---------------------------------------------------------- */
+
+/* The remainder has the sign of the divisor, or with fmod that of the number. */
+cfx_var cfxi_import_mod(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    const cfx_var a = cfxi_import_in(c, 0);
+    const cfx_var b = cfxi_import_in(c, 1);
+    return cfxi_import_int(c, "fmod", 0) ? cfx_fmod(s, a, b) : cfx_remainder(s, a, b);
+}
+
+cfx_var cfxi_import_bit_shift(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    const cfx_var a = cfxi_import_in(c, 0);
+    const cfx_var b = cfxi_import_in(c, 1);
+    if (cfxi_import_is(c, "direction", "", "LEFT"))
+        return cfx_bitwise_left_shift(s, a, b);
+    if (cfxi_import_is(c, "direction", "", "RIGHT"))
+        return cfx_bitwise_right_shift(s, a, b);
+    return cfxi_import_fail(c, CFX_E_VALUE, "'direction' must be LEFT or RIGHT");
+}
+
+cfx_var cfxi_import_is_inf(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    const bool below = cfxi_import_int(c, "detect_negative", 1) != 0;
+    const bool above = cfxi_import_int(c, "detect_positive", 1) != 0;
+    const cfx_var x = cfxi_import_in(c, 0);
+    const cfx_var any = cfx_isinf(s, x);
+    if (below && above)
+        return any;
+    const cfx_var zero = cfx_zeros_like(s, x);
+    const cfx_var side = below ? cfx_lt(s, x, zero) : above ? cfx_gt(s, x, zero) : cfx_ne(s, x, x);
+    return cfx_logical_and(s, any, side);
+}

@@ -78,6 +78,13 @@ cfx_var cfxi_import_ints_of(cfxi_import_call *c, size_t i);
 /* Input i as integers that must be known, or the attribute `name` of older opsets: axes. Returns how
  * many there are, up to `most`; -1 if neither is given. The scope fails if they are not known. */
 int cfxi_import_axes(cfxi_import_call *c, size_t i, const char *name, int64_t *out, int most);
+/* The same where a run may decide: constants, or numbers of which nothing is known, so that shapes
+ * are not inferred from them. False, and the scope fails, if it is not known how many there are. */
+bool cfxi_import_axes_of(cfxi_import_call *c, size_t i, const char *name, cfx_var *out, int most,
+                         int *n);
+/* The variable without what is known of it: an axis or a step of which nothing is known must not
+ * stop the rule of an operator from being looked at. */
+cfx_var cfxi_import_unknown(cfxi_import_call *c, cfx_var v);
 /* Rank and type of input i: -1 and CFX_DTYPE_COUNT if they are not known. `cfxi_import_need_rank`
  * fails instead, with the advice to give the file shapes. */
 int cfxi_import_rank(cfxi_import_call *c, size_t i);

@@ -24,3 +24,11 @@ cfx_var cfxi_import_gemm(cfxi_import_call *c)
         bias = cfx_mul(s, bias, beta);
     return cfx_add(s, product, bias);
 }
+
+cfx_var cfxi_import_einsum(cfxi_import_call *c)
+{
+    const cfx_var equation = cfxi_import_str(c, "equation", NULL);
+    if (equation.kind != CFX_VAR_STR)
+        return cfxi_import_fail(c, CFX_E_VALUE, "the equation is missing");
+    return cfx_einsum(c->scope, equation, cfxi_import_list(c, 0));
+}

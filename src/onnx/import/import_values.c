@@ -193,6 +193,40 @@ int cfxi_import_axes(cfxi_import_call *c, size_t i, const char *name, int64_t *o
     return (int)l.n;
 }
 
+cfx_var cfxi_import_unknown(cfxi_import_call *c, cfx_var v)
+{
+    const cfx_at at = {.scope = c->scope};
+    cfx_node *n = cfx_scope_is_tracing(c->scope) ? cfxi_capture_var_node(c->scope, v) : NULL;
+    return n ? cfxi_capture_var_of_value(at, cfx_value_node(n), n->graph, cfx_datum_invalid()) : v;
+}
+
+bool cfxi_import_axes_of(cfxi_import_call *c, size_t i, const char *name, cfx_var *out, int most,
+                         int *n)
+{
+    cfxi_items l;
+    int64_t axes[64];
+    const bool given = name && cfxi_import_attribute(c, name);
+    *n = -1;
+    if (given || !cfxi_import_has(c, i) || cfxi_import_items(c, i, &l)) {
+        *n = cfxi_import_axes(c, i, name, axes, most < 64 ? most : 64);
+        for (int k = 0; k < *n; k++)
+            out[k] = cfx_var_int(axes[k]);
+        return cfx_scope_ok(c->scope);
+    }
+    const cfx_var t = cfxi_import_in(c, i);
+    const cfx_var size = cfxi_import_rank(c, i) == 0 ? cfx_var_int(1)
+                         : cfxi_import_rank(c, i) == 1 ? cfxi_import_size(c, i, 0) : cfx_var_none();
+    if (size.kind != CFX_VAR_INT || size.as.i > most) {
+        cfxi_import_fail(c, CFX_E_UNSUPPORTED, "it is not known how many elements input %zu has", i);
+        return false;
+    }
+    *n = (int)size.as.i;
+    const cfx_var flat = cfx_reshape(c->scope, t, cfx_ints(c->scope, -1));
+    for (int k = 0; k < *n; k++)
+        out[k] = cfxi_import_unknown(c, cfx_item(c->scope, cfx_select(c->scope, flat, 0, k)));
+    return cfx_scope_ok(c->scope);
+}
+
 /* ---- types and sizes ----------------------------------------------------------------------- */
 
 /* What is known of a variable: borrowed; NULL if it is not known to be a tensor. */
