@@ -21,39 +21,91 @@ static cfx_var parts_of(cfxi_import_call *c, cfx_var y)
     return cfxi_import_cast_to(c->scope, cfx_view_as_real(c->scope, y), cfxi_import_dtype(c, 0));
 }
 
-/* `axis` counts the dimension of the parts. */
-static cfx_var transform(cfxi_import_call *c, int64_t given)
+/* A transform of numbers along one of their dimensions. */
+typedef struct transform {
+    bool inverse, half;
+    cfx_var n;   /* its length, if that is a constant or not given */
+    int axis;    /* that is tried: if only a run knows which it is */
+    int rank;    /* of the numbers */
+} transform;
+
+static cfx_var transformed(cfx_scope *s, const transform *t, cfx_var x, cfx_var n)
+{
+    const cfx_var dim = cfx_v(t->axis);
+    if (t->half && t->inverse)
+        return cfx_unsqueeze(s, cfx_fft_irfft(s, x, .n = n, .dim = dim), -1);
+    const cfx_var y = t->half      ? cfx_fft_rfft(s, x, .n = n, .dim = dim)
+                      : t->inverse ? cfx_fft_ifft(s, x, .n = n, .dim = dim)
+                                   : cfx_fft_fft(s, x, .n = n, .dim = dim);
+    return cfx_view_as_real(s, y);
+}
+
+static cfx_var try_axis(cfx_scope *s, const transform *t, const cfx_var *in, size_t n);
+
+/* Blocks of a branch: the numbers, the axis, and the length if only a run knows it. */
+static cfx_var this_axis(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    const transform *t = ctx;
+    return transformed(s, t, in[0], t->n.kind == CFX_VAR_NONE ? in[2] : t->n);
+}
+
+static cfx_var next_axis(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    transform next = *(const transform *)ctx;
+    next.axis++;
+    return try_axis(s, &next, in, next.n.kind == CFX_VAR_NONE ? 3 : 2);
+}
+
+static cfx_var try_axis(cfx_scope *s, const transform *t, const cfx_var *in, size_t n)
+{
+    transform own = *t;
+    if (own.axis == own.rank - 1)
+        return this_axis(s, &own, in);
+    const cfx_var size = cfxi_import_dim_of(s, in[0], own.axis);
+    const bool empty = size.kind == CFX_VAR_INT && size.as.i < 2 && own.n.kind == CFX_VAR_EMPTY;
+    if (own.half && own.inverse && empty)  /* it would have no elements */
+        return next_axis(s, &own, in);
+    return cfx_if_at(CFX_HERE(s), cfx_eq(s, in[1], own.axis), this_axis, next_axis, &own,
+                     cfx_vars_make(in, n));
+}
+
+/* `axis` counts the dimension of the parts; a variable if only a run knows it. */
+static cfx_var transform_along(cfxi_import_call *c, cfx_var axis)
 {
     cfx_scope *s = c->scope;
     bool is_complex = false;
     const int rank = cfxi_import_need_rank(c, 0);
-    const int axis = rank < 0 ? -1 : cfxi_import_axis(c, given, rank);
-    if (axis < 0)
+    transform t = {.inverse = cfxi_import_int(c, "inverse", 0) != 0,
+                   .half = cfxi_import_int(c, "onesided", 0) != 0, .n = cfxi_import_number(c, 1),
+                   .rank = rank - 1};
+    if (rank < 1)
         return cfx_var_empty();
     const cfx_var x = numbers_of(c, cfxi_import_in(c, 0), &is_complex);
-    const cfx_var n = cfxi_import_number(c, 1), dim = cfx_v(axis);
-    const bool inverse = cfxi_import_int(c, "inverse", 0) != 0;
-    if (!cfxi_import_int(c, "onesided", 0))
-        return parts_of(c, inverse ? cfx_fft_ifft(s, x, .n = n, .dim = dim)
-                                   : cfx_fft_fft(s, x, .n = n, .dim = dim));
-    if (!inverse)
-        return parts_of(c, cfx_fft_rfft(s, x, .n = n, .dim = dim));
-    const cfx_var y = cfx_unsqueeze(s, cfx_fft_irfft(s, x, .n = n, .dim = dim), -1);
+    cfx_var y;
+    if (axis.kind == CFX_VAR_INT) {
+        t.axis = cfxi_import_axis(c, axis.as.i, rank);
+        y = t.axis < 0 ? cfx_var_empty() : transformed(s, &t, x, t.n);
+    } else {
+        const cfx_var in[] = {x, cfx_remainder(s, axis, rank), t.n};
+        const bool known = t.n.kind == CFX_VAR_INT || t.n.kind == CFX_VAR_EMPTY;
+        t.n = known ? t.n : cfx_var_none();
+        y = try_axis(s, &t, in, known ? 2 : 3);
+    }
     return cfxi_import_cast_to(s, y, cfxi_import_dtype(c, 0));
 }
 
 cfx_var cfxi_import_dft_axis(cfxi_import_call *c)
 {
-    return transform(c, cfxi_import_int(c, "axis", 1));
+    return transform_along(c, cfx_v(cfxi_import_int(c, "axis", 1)));
 }
 
 cfx_var cfxi_import_dft(cfxi_import_call *c)
 {
-    const cfx_var axis = cfxi_import_has(c, 2) ? cfxi_import_number(c, 2) : cfx_v(-2);
-    if (axis.kind != CFX_VAR_INT)
-        return cfxi_import_fail(c, CFX_E_UNSUPPORTED, "the axis must be known when the file is "
-                                "read");
-    return transform(c, axis.as.i);
+    if (!cfxi_import_has(c, 2))
+        return transform_along(c, cfx_v(-2));
+    const cfx_var axis = cfxi_import_known(c, 2) ? cfxi_import_number(c, 2)
+                                                 : cfxi_import_in(c, 2);
+    return transform_along(c, axis);
 }
 
 /* Parts of a signal [batch, length], which begin `step` apart: a view if that is known. */
