@@ -196,25 +196,32 @@ cfx_status cfxi_rule_resize_nd(cfxi_call *c)
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* Where place o of the result lies on the input. */
+/* Where place o of the result lies on the input. In float, as others compute it: what rounding does
+ * to a place shows where it lies between two. */
 static double place_of(transform t, const dimension *d, int64_t o)
 {
-    double at = (double)o;
-    double in = (double)d->in;
-    double out = d->scale * in;  /* before it was rounded */
-    double middle = (at + 0.5) / d->scale;
+    const float at = (float)o, scale = (float)d->scale, in = (float)d->in;
+    const float out = scale * in;  /* before it was rounded */
+    const float middle = (at + 0.5f) / scale;
+    const float begin = (float)d->begin, end = (float)d->end;
     switch (t) {
-    case HALF_PIXEL: return middle - 0.5;
-    case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (double)d->out / out) + middle - 0.5;
-    case PYTORCH_HALF_PIXEL: return d->out > 1 ? middle - 0.5 : 0;
+    case HALF_PIXEL: return middle - 0.5f;
+    case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (float)d->out / out) + middle - 0.5f;
+    case PYTORCH_HALF_PIXEL: return d->out > 1 ? middle - 0.5f : 0;
     case ALIGN_CORNERS: return out == 1 || d->out == 1 ? 0 : at * (in - 1) / (out - 1);
-    case ASYMMETRIC: return at / d->scale;
+    case ASYMMETRIC: return at / scale;
     case TF_HALF_PIXEL_FOR_NN: return middle;
     case TF_CROP_AND_RESIZE:
-        return d->out > 1 ? d->begin * (in - 1) + at * (d->end - d->begin) * (in - 1) / (out - 1)
-                          : 0.5 * (d->begin + d->end) * (in - 1);
+        return d->out > 1 ? begin * (in - 1) + at * (end - begin) * (in - 1) / (float)(d->out - 1)
+                          : 0.5f * (begin + end) * (in - 1);
     }
     return 0;
+}
+
+/* Whether a dimension is left as it is. */
+static bool stays(const arguments *a, const dimension *d)
+{
+    return d->in == d->out && d->scale == 1 && a->transform != TF_CROP_AND_RESIZE;
 }
 
 static bool is_outside(const arguments *a, const dimension *d, double at)
@@ -324,12 +331,6 @@ static cfx_tensor *resize_one(cfxi_call *c, const arguments *a, const dimension 
     return y;
 }
 
-static bool stays(const arguments *a, const dimension *d)
-{
-    return d->in == d->out && d->scale == 1 && a->transform != TF_CROP_AND_RESIZE &&
-           a->transform != TF_HALF_PIXEL_FOR_NN;
-}
-
 static cfx_status interpolate(cfxi_call *c, const arguments *a)
 {
     const cfx_tensor *given = cfxi_rt_tensor(c, INPUT);
@@ -362,7 +363,7 @@ static cfx_status take_nearest(cfxi_call *c, const arguments *a, int64_t *const 
         cfxi_rt_convert(c->rt->isa, (cfx_dtype)x->dtype, outside, CFX_DTYPE_FLOAT64, &value, 1);
     for (size_t i = 0; i < a->n; i++) {
         const dimension *d = &a->dims[i];
-        for (int64_t o = 0; o < d->out; o++) {
+        for (int64_t o = 0; !stays(a, d) && o < d->out; o++) {
             double at = place_of(a->transform, d, o);
             map[d->dim][o] = is_outside(a, d, at) ? -1 : nearest(a->rounding, at, d->in);
         }
