@@ -295,6 +295,7 @@ struct cfxi_trace {
     cfxi_places places;
     cfxi_pointers facts;     /* node -> cfxi_fact */
     size_t constants;
+    bool lenient;            /* branches and loops need not have shapes that can be inferred */
 };
 
 /* A path of the module below the root, or NULL. */

@@ -287,7 +287,8 @@ cfx_datum cfxi_capture_infer_node(cfx_at at, cfx_node *n)
     const bool known = !copy || all_known(&o);
     if (copy && known)
         result = infer_copy(&o, copy, &err);
-    if (known && result.kind == CFX_DATUM_INVALID && cfx_scope_ok(at.scope))
+    const bool passes = at.scope->trace->lenient && err.status != CFX_E_NOMEM;
+    if (known && result.kind == CFX_DATUM_INVALID && cfx_scope_ok(at.scope) && !passes)
         cfxi_capture_scope_take(at, &err);
     cfxi_base_vec_free(&o.known, sizeof(cfx_datum), at.scope->allocator);
     cfx_node_map_free(o.to);

@@ -4,6 +4,7 @@
  *     import_check.c       what is looked at before anything is made: opsets, operators, types
  *     import_table.c       which rule an operator has
  *     import_graph.c       the walk: names, nodes, functions
+ *     import_declared.c    types that the file declares
  *     import_call.c        one node: its rule traced, or computed at once
  *     import_sizes.c       nodes that compute with lists of sizes
  *     import_weights.c     tensors that are known become weights
@@ -52,6 +53,8 @@ typedef struct cfxi_import_frame {
     size_t num_opsets;
     const cfxi_onnx_node *nodes;       /* to tell a cycle from a name that nobody gives */
     size_t num_nodes;
+    const cfxi_onnx_graph *graph;      /* that declares types of values; or NULL */
+    cfxi_hash_set declared;            /* of its cfxi_onnx_value, once one was asked for */
     cfxi_hash_set names;               /* of cfxi_imported */
 } cfxi_import_frame;
 
@@ -117,6 +120,10 @@ const cfxi_onnx_function *cfxi_import_function_of(const cfxi_import *m, const cf
 /* The opset of a domain in a frame; 0 if it is not listed. */
 int64_t cfxi_import_opset(const cfxi_import_frame *f, cfxi_text domain);
 bool cfxi_import_is_default_domain(cfxi_text domain);
+
+/* What the file says of output i of a node, of which nothing else is known: its element type and
+ * its sizes. (import_declared.c) */
+void cfxi_import_declare(cfxi_import_call *c, size_t i);
 
 /* ---- one node (import_call.c) -------------------------------------------------------------- */
 

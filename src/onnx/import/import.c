@@ -59,9 +59,10 @@ static cfx_var forward(cfx_scope *s, cfx_module *self, const cfx_var *in, size_t
     cfx_error err = {0};
     cfx_var result = cfx_var_empty();
     cfxi_import_frame f = {.opsets = m->model->opsets.items, .num_opsets = m->model->opsets.n,
-                           .nodes = g->nodes.items, .num_nodes = g->nodes.n};
+                           .nodes = g->nodes.items, .num_nodes = g->nodes.n, .graph = g};
     (void)n;
     m->trace = s;
+    s->trace->lenient = true;
     if (cfxi_import_initializers(m, &f, g, &err) != CFX_OK)
         cfxi_capture_scope_take(at, &err);
     else if (define_inputs(m, &f, p->inputs, in) && cfxi_import_nodes(m, &f))

@@ -234,4 +234,6 @@ void cfxi_import_node(cfxi_import_call *c)
     const cfx_node *before = cfx_graph_last(cfxi_capture_scope_graph(m->trace));
     call_rule(c, row);
     name_outputs(c, before);
+    for (size_t i = 0; i < c->node->outputs.n && cfx_scope_ok(c->scope); i++)
+        cfxi_import_declare(c, i);
 }

@@ -58,6 +58,7 @@ cfxi_imported *cfxi_import_define(cfxi_import *m, cfxi_import_frame *f, cfxi_tex
 void cfxi_import_frame_free(cfxi_import *m, cfxi_import_frame *f)
 {
     cfxi_base_set_free(&f->names, m->allocator);
+    cfxi_base_set_free(&f->declared, m->allocator);
 }
 
 static cfx_status add_initializer(cfxi_import *m, cfxi_import_frame *f,

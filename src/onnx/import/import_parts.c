@@ -332,7 +332,8 @@ cfx_var cfxi_import_depth_to_space(cfxi_import_call *c)
 cfx_var cfxi_import_space_to_depth(cfxi_import_call *c)
 {
     cfx_scope *s = c->scope;
-    static const int64_t order[] = {0, 3, 5, 1, 2, 4};
+    static const int64_t dcr[] = {0, 3, 5, 1, 2, 4};
+    static const int64_t crd[] = {0, 1, 3, 5, 2, 4};
     const int64_t b = cfxi_import_int(c, "blocksize", 1);
     const int rank = cfxi_import_need_rank(c, 0);
     if (rank != 4 || b < 1)
@@ -344,5 +345,6 @@ cfx_var cfxi_import_space_to_depth(cfxi_import_call *c)
     const cfx_var w = cfx_floor_divide(s, cfxi_import_size(c, 0, 3), b);
     const cfx_var sizes[] = {n, depth, h, cfx_v(b), w, cfx_v(b)};
     const cfx_var after[] = {n, cfx_mul(s, depth, b * b), h, w};
-    return in_blocks(c, cfxi_import_in(c, 0), sizes, 6, order, after);
+    return in_blocks(c, cfxi_import_in(c, 0), sizes, 6,
+                     cfxi_import_is(c, "mode", "DCR", "CRD") ? crd : dcr, after);
 }

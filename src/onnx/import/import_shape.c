@@ -73,13 +73,38 @@ static cfx_var reshape_to(cfxi_import_call *c, const cfx_var *items, size_t n)
                        cfx_var_seq_at(at, CFX_DATUM_TUPLE, cfx_vars_make(sizes, n)));
 }
 
+/* A shape that only a run knows: zeros are replaced then. */
+static cfx_var reshape_later(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    cfx_var own[CFX_MAX_DIMS];
+    cfx_var sizes[CFX_MAX_DIMS];
+    const cfx_at at = {.scope = s};
+    const int rank = cfxi_import_rank(c, 0);
+    const cfx_var n = cfxi_import_rank(c, 1) == 1 ? cfxi_import_size(c, 1, 0) : cfx_var_none();
+    if (cfxi_import_int(c, "allowzero", 0) || rank < 0 || n.kind != CFX_VAR_INT ||
+        n.as.i > CFX_MAX_DIMS)
+        return cfx_reshape(s, cfxi_import_in(c, 0), cfxi_import_ints_of(c, 1));
+    for (int i = 0; i < n.as.i; i++)
+        own[i] = i < rank ? cfxi_import_size(c, 0, i) : cfx_v(0);
+    const cfx_var asked = cfxi_import_in(c, 1);
+    const cfx_var here = cfx_tensor_row(s, cfx_var_seq_at(at, CFX_DATUM_LIST,
+                                                          cfx_vars_make(own, (size_t)n.as.i)),
+                                        .dtype = cfx_var_dtype(CFX_DTYPE_INT64));
+    const cfx_var shape = cfx_where(s, cfx_eq(s, asked, 0), here, asked);
+    for (int i = 0; i < n.as.i; i++)
+        sizes[i] = cfx_item(s, cfx_select(s, shape, 0, i));
+    return cfx_reshape(s, cfxi_import_in(c, 0),
+                       cfx_var_seq_at(at, CFX_DATUM_TUPLE, cfx_vars_make(sizes, (size_t)n.as.i)));
+}
+
 cfx_var cfxi_import_reshape(cfxi_import_call *c)
 {
     cfxi_items l;
     cfxi_import_set_type(c, 0, cfxi_import_type(c, 0));
     if (cfxi_import_items(c, 1, &l))
         return reshape_to(c, l.items, l.n);
-    return cfx_reshape(c->scope, cfxi_import_in(c, 0), cfxi_import_ints_of(c, 1));
+    return reshape_later(c);
 }
 
 /* Two dimensions: those before the axis, and the rest. */
@@ -127,26 +152,44 @@ cfx_var cfxi_import_concat(cfxi_import_call *c)
 
 static int compare(const void *a, const void *b)
 {
-    const int64_t x = *(const int64_t *)a;
-    const int64_t y = *(const int64_t *)b;
+    const int64_t x = ((const cfx_var *)a)->as.i;
+    const int64_t y = ((const cfx_var *)b)->as.i;
     return (x > y) - (x < y);
+}
+
+/* Axes from 0 on, in order; those that only a run knows are sorted then. */
+static void sort_axes(cfxi_import_call *c, cfx_var *axes, int n, int rank)
+{
+    cfx_scope *s = c->scope;
+    bool known = true;
+    for (int i = 0; i < n; i++)
+        known = known && axes[i].kind == CFX_VAR_INT;
+    if (!known) {
+        const cfx_var given = cfxi_import_in(c, 1);
+        const cfx_var at = cfx_where(s, cfx_lt(s, given, 0), cfx_add(s, given, rank), given);
+        const cfx_var sorted = cfx_getitem(s, cfx_sort(s, at), 0);
+        for (int i = 0; i < n; i++)
+            axes[i] = cfxi_import_unknown(c, cfx_item(s, cfx_select(s, sorted, 0, i)));
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        axes[i] = cfx_v(cfxi_import_axis(c, axes[i].as.i, rank));
+    qsort(axes, (size_t)n, sizeof *axes, compare);
 }
 
 cfx_var cfxi_import_unsqueeze(cfxi_import_call *c)
 {
     cfx_scope *s = c->scope;
-    int64_t axes[CFX_MAX_DIMS];
-    const int n = cfxi_import_axes(c, 1, "axes", axes, CFX_MAX_DIMS);
+    cfx_var axes[CFX_MAX_DIMS];
+    int n;
     cfx_var x = cfxi_import_in(c, 0);
     cfxi_import_set_type(c, 0, cfxi_import_type(c, 0));
+    if (!cfxi_import_axes_of(c, 1, "axes", axes, CFX_MAX_DIMS, &n))
+        return cfx_var_empty();
     if (n < 0)
         return cfxi_import_fail(c, CFX_E_VALUE, "the axes are missing");
-    if (n == 1)
-        return cfx_unsqueeze(s, x, axes[0]);
-    const int rank = cfxi_import_need_rank(c, 0) + n;
-    for (int i = 0; i < n; i++)
-        axes[i] = cfxi_import_axis(c, axes[i], rank);
-    qsort(axes, (size_t)n, sizeof *axes, compare);
+    if (n > 1)
+        sort_axes(c, axes, n, cfxi_import_need_rank(c, 0) + n);
     for (int i = 0; i < n; i++)
         x = cfx_unsqueeze(s, x, axes[i]);
     return x;
@@ -155,9 +198,15 @@ cfx_var cfxi_import_unsqueeze(cfxi_import_call *c)
 cfx_var cfxi_import_squeeze(cfxi_import_call *c)
 {
     cfx_scope *s = c->scope;
-    int64_t axes[CFX_MAX_DIMS];
-    const int n = cfxi_import_axes(c, 1, "axes", axes, CFX_MAX_DIMS);
+    const cfx_at at = {.scope = s};
+    cfx_var axes[CFX_MAX_DIMS];
+    int n;
     const cfx_var x = cfxi_import_in(c, 0);
     cfxi_import_set_type(c, 0, cfxi_import_type(c, 0));
-    return n < 0 ? cfx_squeeze(s, x) : cfx_squeeze_dim(s, x, cfx_var_ints(s, axes, (size_t)n));
+    if (!cfxi_import_axes_of(c, 1, "axes", axes, CFX_MAX_DIMS, &n))
+        return cfx_var_empty();
+    if (n < 0)
+        return cfx_squeeze(s, x);
+    return cfx_squeeze_dim(s, x, cfx_var_seq_at(at, CFX_DATUM_TUPLE,
+                                                cfx_vars_make(axes, (size_t)n)));
 }
