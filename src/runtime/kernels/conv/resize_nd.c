@@ -45,6 +45,7 @@ typedef struct arguments {
     double cubic_a;
     bool exclude_outside;
     bool smooth;
+    bool wide;  /* elements are float64 */
     size_t n;
     dimension dims[CFX_MAX_DIMS];
 } arguments;
@@ -93,20 +94,27 @@ static cfx_status read_list(cfxi_call *c, size_t i, const char *name, size_t n,
 }
 
 /* The scale that all dimensions have together, so that none is larger (smaller) than its size. */
-static void keep_ratio(arguments *a, bool smallest, const cfx_datum *size)
+static cfx_status keep_ratio(cfxi_call *c, arguments *a, bool smallest, const cfx_datum *size)
 {
     double scale = 0;
     for (size_t i = 0; i < a->n; i++) {
-        if (a->dims[i].in < 0 || size[i].symbolic || size[i].as.i < 0)
-            return;
+        if (a->dims[i].in < 0 || size[i].symbolic || cfx_dim_is_symbol(size[i].as.i))
+            return CFX_OK;
+        if (a->dims[i].in == 0 || size[i].as.i < 0)
+            return cfxi_fail(c, CFX_E_VALUE, "dimension %zu of size %lld cannot get size %lld",
+                             a->dims[i].dim, (long long)a->dims[i].in, (long long)size[i].as.i);
         double own = (double)size[i].as.i / (double)a->dims[i].in;
         if (i == 0 || (smallest ? own < scale : own > scale))
             scale = own;
     }
     for (size_t i = 0; i < a->n; i++) {
+        double out = floor(scale * (double)a->dims[i].in + 0.5);
+        if (!(out < 0x1p62))
+            return cfxi_fail(c, CFX_E_VALUE, "a size does not fit in 64 bits");
         a->dims[i].scale = scale;
-        a->dims[i].out = (int64_t)floor(scale * (double)a->dims[i].in + 0.5);
+        a->dims[i].out = (int64_t)out;
     }
+    return CFX_OK;
 }
 
 static cfx_status scaled(cfxi_call *c, dimension *d)
@@ -150,7 +158,7 @@ static cfx_status read_sizes(cfxi_call *c, arguments *a)
         }
     }
     if (size && keeps != STRETCH)
-        keep_ratio(a, keeps == NOT_LARGER, size);
+        return keep_ratio(c, a, keeps == NOT_LARGER, size);
     return CFX_OK;
 }
 
@@ -167,6 +175,7 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
     a->cubic_a = cfxi_rt_float(c, CUBIC_A);
     a->exclude_outside = cfxi_rt_bool(c, EXCLUDE_OUTSIDE);
     a->smooth = cfxi_rt_bool(c, ANTIALIAS) && a->method != NEAREST;
+    a->wide = cfxi_rt_tensor(c, INPUT)->dtype == CFX_DTYPE_FLOAT64;
     CFX_TRY(read_dims(c, a));
     return read_sizes(c, a);
 }
@@ -184,6 +193,8 @@ cfx_status cfxi_rule_resize_nd(cfxi_call *c)
     for (size_t i = 0; i < a.n; i++) {
         const dimension *d = &a.dims[i];
         bool known = d->out != CFX_DIM_UNKNOWN && !cfx_dim_is_symbol(d->out);
+        if (!known && !c->infer)
+            return cfxi_fail(c, CFX_E_VALUE, "the size of dimension %zu is not known", d->dim);
         if (known && (d->out < 0 || (d->in == 0 && d->out > 0)))
             return cfxi_fail(c, CFX_E_SHAPE, "dimension %zu of size %lld cannot get size %lld",
                              d->dim, (long long)d->in, (long long)d->out);
@@ -196,26 +207,35 @@ cfx_status cfxi_rule_resize_nd(cfxi_call *c)
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* Where place o of the result lies on the input. In float, as others compute it: what rounding does
- * to a place shows where it lies between two. */
-static double place_of(transform t, const dimension *d, int64_t o)
-{
-    const float at = (float)o, scale = (float)d->scale, in = (float)d->in;
-    const float out = scale * in;  /* before it was rounded */
-    const float middle = (at + 0.5f) / scale;
-    const float begin = (float)d->begin, end = (float)d->end;
-    switch (t) {
-    case HALF_PIXEL: return middle - 0.5f;
-    case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (float)d->out / out) + middle - 0.5f;
-    case PYTORCH_HALF_PIXEL: return d->out > 1 ? middle - 0.5f : 0;
-    case ALIGN_CORNERS: return out == 1 || d->out == 1 ? 0 : at * (in - 1) / (out - 1);
-    case ASYMMETRIC: return at / scale;
-    case TF_HALF_PIXEL_FOR_NN: return middle;
-    case TF_CROP_AND_RESIZE:
-        return d->out > 1 ? begin * (in - 1) + at * (end - begin) * (in - 1) / (float)(d->out - 1)
-                          : 0.5f * (begin + end) * (in - 1);
+/* Where place o of the result lies on the input: computed in the type of the elements, as others
+ * do it. What rounding does to a place shows where it lies between two. */
+#define PLACE(type)                                                                                \
+    static type place_##type(transform t, const dimension *d, int64_t o)                           \
+    {                                                                                              \
+        const type at = (type)o, scale = (type)d->scale, in = (type)d->in;                         \
+        const type out = scale * in;  /* before it was rounded */                                  \
+        const type half = (type)0.5, middle = (at + half) / scale;                                 \
+        const type begin = (type)d->begin, end = (type)d->end;                                     \
+        switch (t) {                                                                               \
+        case HALF_PIXEL: return middle - half;                                                     \
+        case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (type)d->out / out) + middle - half;       \
+        case PYTORCH_HALF_PIXEL: return d->out > 1 ? middle - half : 0;                            \
+        case ALIGN_CORNERS: return out == 1 || d->out == 1 ? 0 : at * (in - 1) / (out - 1);        \
+        case ASYMMETRIC: return at / scale;                                                        \
+        case TF_HALF_PIXEL_FOR_NN: return middle;                                                  \
+        case TF_CROP_AND_RESIZE:                                                                   \
+            if (d->out == 1)                                                                       \
+                return half * (begin + end) * (in - 1);                                            \
+            return begin * (in - 1) + at * (end - begin) * (in - 1) / (type)(d->out - 1);          \
+        }                                                                                          \
+        return 0;                                                                                  \
     }
-    return 0;
+PLACE(float)
+PLACE(double)
+
+static double place_of(const arguments *a, const dimension *d, int64_t o)
+{
+    return a->wide ? place_double(a->transform, d, o) : (double)place_float(a->transform, d, o);
 }
 
 /* Whether a dimension is left as it is. */
@@ -323,7 +343,7 @@ static cfx_tensor *resize_one(cfxi_call *c, const arguments *a, const dimension 
     if (y) {
         p.axis.weight = (double *)p.axis.index + d->out * p.axis.taps;
         for (int64_t o = 0; o < d->out; o++)
-            weigh(a, d, place_of(a->transform, d, o), &p.axis, o);
+            weigh(a, d, place_of(a, d, o), &p.axis, o);
         p.y = y->data;
         cfxi_rt_parallel(c->rt, outer, 1 + 8192 / (p.inner * d->out + 1), run_pass, &p);
     }
@@ -364,7 +384,7 @@ static cfx_status take_nearest(cfxi_call *c, const arguments *a, int64_t *const 
     for (size_t i = 0; i < a->n; i++) {
         const dimension *d = &a->dims[i];
         for (int64_t o = 0; !stays(a, d) && o < d->out; o++) {
-            double at = place_of(a->transform, d, o);
+            double at = place_of(a, d, o);
             map[d->dim][o] = is_outside(a, d, at) ? -1 : nearest(a->rounding, at, d->in);
         }
     }
@@ -381,7 +401,7 @@ static cfx_status mark_outside(cfxi_call *c, const arguments *a, int64_t *const 
     cfxi_rt_convert(c->rt->isa, (cfx_dtype)y->dtype, outside, CFX_DTYPE_FLOAT64, &value, 1);
     for (size_t i = 0; i < a->n; i++)
         for (int64_t o = 0; o < a->dims[i].out; o++)
-            if (is_outside(a, &a->dims[i], place_of(a->transform, &a->dims[i], o)))
+            if (is_outside(a, &a->dims[i], place_of(a, &a->dims[i], o)))
                 map[a->dims[i].dim][o] = -1;
     cfx_tensor *x = cfx_tensor_new((cfx_dtype)y->dtype, y->size, y->ndim, c->rt->allocator, c->err);
     if (!x || cfxi_rt_copy(c->rt, x, y, c->err) != CFX_OK) {

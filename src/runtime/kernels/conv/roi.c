@@ -9,6 +9,7 @@
 #include <math.h>
 
 typedef struct job {
+    cfx_runtime *rt;
     cfx_dtype type;          /* float32 or float64 */
     const char *x;
     char *y;
@@ -21,6 +22,7 @@ typedef struct job {
     double offset;           /* of the middle of an element */
     bool aligned;
     bool largest;
+    atomic_bool failed;      /* memory was out */
 } job;
 
 static double element(const job *j, int64_t plane, int64_t at)
@@ -82,12 +84,18 @@ static void set_sizes(job *j, const cfx_tensor *x, const cfx_tensor *y)
 
 enum { ALIGN_INPUT, ALIGN_ROIS, ALIGN_IMAGES, ALIGN_SIZE, ALIGN_SCALE, ALIGN_SAMPLING,
        ALIGN_ALIGNED, ALIGN_MODE };
+enum { MOST_POINTS = 1024 };  /* along one side of a part, so that the work has an end */
 
 cfx_status cfxi_rule_roi_align(cfxi_call *c)
 {
     const cfx_tensor *rois = cfxi_rt_tensor(c, ALIGN_ROIS);
     const cfx_tensor *images = cfxi_rt_tensor(c, ALIGN_IMAGES);
     const char *mode = cfxi_rt_str(c, ALIGN_MODE);
+    int64_t sampling;
+    CFX_TRY(cfxi_rt_number(c, ALIGN_SAMPLING, &sampling));
+    if (sampling > MOST_POINTS)
+        return cfxi_fail(c, CFX_E_VALUE, "sampling_ratio is %lld; it must be at most %d",
+                         (long long)sampling, MOST_POINTS);
     if (strcmp(mode, "avg") != 0 && strcmp(mode, "max") != 0)
         return cfxi_fail(c, CFX_E_VALUE, "mode is '%s'; it must be avg or max", mode);
     if (images->ndim != 1 || !cfx_dtype_is_integer((cfx_dtype)images->dtype) ||
@@ -96,83 +104,126 @@ cfx_status cfxi_rule_roi_align(cfxi_call *c)
     return check(c, cfxi_rt_tensor(c, ALIGN_INPUT), rois, 4, ALIGN_SIZE);
 }
 
-/* Four neighbours of a point; all weights are 0 if it is outside. */
-typedef struct corners {
-    int64_t at[4];
-    double weight[4];
-} corners;
+/* Points along one side of a region: how far those of one part lie apart. */
+typedef struct side {
+    double begin, step;
+    int64_t parts;   /* of the result */
+    int64_t points;  /* of a part */
+    int64_t size;    /* of the image */
+} side;
 
-static corners corners_of(const job *j, double y, double x)
+static side side_of(const job *j, double begin, double end, int64_t parts, int64_t size)
 {
-    corners p = {{0}, {0}};
-    if (!(y >= -1 && y <= (double)j->height && x >= -1 && x <= (double)j->width))
-        return p;
-    y = y < 0 ? 0 : y > (double)(j->height - 1) ? (double)(j->height - 1) : y;
-    x = x < 0 ? 0 : x > (double)(j->width - 1) ? (double)(j->width - 1) : x;
-    int64_t y0 = (int64_t)y, x0 = (int64_t)x;
-    int64_t y1 = y0 + (y0 < j->height - 1), x1 = x0 + (x0 < j->width - 1);
-    double dy = y - (double)y0, dx = x - (double)x0;
-    return (corners){{y0 * j->width + x0, y0 * j->width + x1, y1 * j->width + x0,
-                      y1 * j->width + x1},
-                     {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx}};
+    begin = begin * j->scale - j->offset;
+    double length = end * j->scale - j->offset - begin;
+    if (!j->aligned)
+        length = length > 1 ? length : 1;
+    double n = j->sampling > 0 ? (double)j->sampling : ceil(length / (double)parts);
+    side s = {.begin = begin, .parts = parts, .size = size};
+    s.points = !(n > 0) ? 0 : n > MOST_POINTS ? MOST_POINTS : (int64_t)n;
+    s.step = length / (double)parts / (double)(s.points ? s.points : 1);
+    return s;
 }
 
-/* The points of one part, in the mean or the largest: for every channel of region r. */
-typedef struct part {
-    double y, x;        /* where it begins */
-    double step_y, step_x;
-    int64_t rows, columns;
-} part;
+/* The two neighbours of a point and their weights; false if it is outside. */
+static bool neighbours(const side *s, int64_t part, int64_t point, int64_t at[2], double weight[2])
+{
+    double x = s->begin + ((double)(part * s->points + point) + 0.5) * s->step;
+    if (!(x >= -1 && x <= (double)s->size))
+        return false;
+    x = x < 0 ? 0 : x > (double)(s->size - 1) ? (double)(s->size - 1) : x;
+    at[0] = (int64_t)x;
+    at[1] = at[0] + (at[0] < s->size - 1);
+    weight[1] = x - (double)at[0];
+    weight[0] = 1 - weight[1];
+    return true;
+}
 
-static double sample_part(const job *j, const part *p, int64_t plane)
+/* What the points of a part weigh together at each place of the image, from its first to its last:
+ * the mean of all points is a sum over rows of sums over columns. */
+typedef struct weights {
+    double *of;            /* size of the image */
+    int64_t first, last;   /* none if first > last */
+} weights;
+
+static void add_weights(const side *s, int64_t part, weights *w)
+{
+    int64_t at[2];
+    double weight[2];
+    memset(w->of, 0, (size_t)s->size * sizeof *w->of);
+    w->first = s->size;
+    w->last = -1;
+    for (int64_t i = 0; i < s->points; i++) {
+        if (!neighbours(s, part, i, at, weight))
+            continue;
+        w->of[at[0]] += weight[0];
+        w->of[at[1]] += weight[1];
+        w->first = at[0] < w->first ? at[0] : w->first;
+        w->last = at[1] > w->last ? at[1] : w->last;
+    }
+}
+
+static double mean_of(const job *j, int64_t plane, const weights *rows, const weights *columns,
+                      int64_t points)
+{
+    double sum = 0;
+    for (int64_t y = rows->first; y <= rows->last; y++)
+        for (int64_t x = columns->first; x <= columns->last; x++)
+            sum += rows->of[y] * columns->of[x] * element(j, plane, y * j->width + x);
+    return sum / (double)(points > 1 ? points : 1);
+}
+
+/* The largest of what the neighbours of the points weigh. */
+static double largest_of(const job *j, int64_t plane, const side *v, const side *h, int64_t row,
+                         int64_t column)
 {
     double result = 0;
     bool any = false;
-    for (int64_t i = 0; i < p->rows; i++)
-        for (int64_t k = 0; k < p->columns; k++) {
-            corners at = corners_of(j, p->y + ((double)i + 0.5) * p->step_y,
-                                    p->x + ((double)k + 0.5) * p->step_x);
-            for (int n = 0; n < 4; n++) {
-                double v = at.weight[n] * element(j, plane, at.at[n]);
-                result = !j->largest ? result + v : any && result >= v ? result : v;
-                any = true;
-            }
+    int64_t y[2], x[2];
+    double wy[2] = {0, 0}, wx[2] = {0, 0};
+    for (int64_t i = 0; i < v->points * h->points; i++) {
+        bool inside = neighbours(v, row, i / h->points, y, wy) &&
+                      neighbours(h, column, i % h->points, x, wx);
+        for (int k = 0; k < (inside ? 4 : 1); k++) {
+            double value = inside ? wy[k / 2] * wx[k % 2] *
+                                    element(j, plane, y[k / 2] * j->width + x[k % 2]) : 0;
+            result = any && result >= value ? result : value;
+            any = true;
         }
-    int64_t count = p->rows * p->columns;
-    return j->largest ? result : result / (double)(count > 1 ? count : 1);
+    }
+    return result;
 }
 
-static int64_t points_along(const job *j, double length, int64_t parts)
+static void align_region(const job *j, int64_t r, weights *rows, weights *columns)
 {
-    if (j->sampling > 0)
-        return j->sampling;
-    double n = ceil(length / (double)parts);
-    return !(n > 0) ? 0 : n > 4096 ? 4096 : (int64_t)n;
+    const double *roi = j->rois + 4 * r;
+    const side h = side_of(j, roi[0], roi[2], j->out_w, j->width);
+    const side v = side_of(j, roi[1], roi[3], j->out_h, j->height);
+    for (int64_t i = 0; i < j->out_h * j->out_w; i++) {
+        const int64_t row = i / j->out_w, column = i % j->out_w;
+        if (!j->largest && column == 0)
+            add_weights(&v, row, rows);
+        if (!j->largest)
+            add_weights(&h, column, columns);
+        for (int64_t ch = 0; ch < j->channels; ch++) {
+            const int64_t plane = j->images[r] * j->channels + ch;
+            store(j, (r * j->channels + ch) * j->out_h * j->out_w + i,
+                  j->largest ? largest_of(j, plane, &v, &h, row, column)
+                             : mean_of(j, plane, rows, columns, v.points * h.points));
+        }
+    }
 }
 
 static void align_regions(void *ctx, int64_t begin, int64_t end)
 {
-    const job *j = ctx;
-    for (int64_t r = begin; r < end; r++) {
-        const double *roi = j->rois + 4 * r;
-        double x = roi[0] * j->scale - j->offset, y = roi[1] * j->scale - j->offset;
-        double w = roi[2] * j->scale - j->offset - x, h = roi[3] * j->scale - j->offset - y;
-        if (!j->aligned) {
-            w = w > 1 ? w : 1;
-            h = h > 1 ? h : 1;
-        }
-        const double bin_h = h / (double)j->out_h, bin_w = w / (double)j->out_w;
-        part p = {.rows = points_along(j, h, j->out_h), .columns = points_along(j, w, j->out_w)};
-        p.step_y = bin_h / (double)p.rows;
-        p.step_x = bin_w / (double)p.columns;
-        for (int64_t ch = 0; ch < j->channels; ch++)
-            for (int64_t i = 0; i < j->out_h * j->out_w; i++) {
-                p.y = y + (double)(i / j->out_w) * bin_h;
-                p.x = x + (double)(i % j->out_w) * bin_w;
-                store(j, (r * j->channels + ch) * j->out_h * j->out_w + i,
-                      sample_part(j, &p, j->images[r] * j->channels + ch));
-            }
-    }
+    job *j = ctx;
+    double *room = cfxi_rt_scratch(j->rt, (size_t)(j->height + j->width) * sizeof *room);
+    weights rows = {.of = room}, columns = {.of = room ? room + j->height : NULL};
+    if (!room)
+        atomic_store(&j->failed, true);
+    for (int64_t r = begin; room && r < end; r++)
+        align_region(j, r, &rows, &columns);
+    cfxi_rt_scratch_free(j->rt, room);
 }
 
 cfx_status cfxi_kernel_roi_align(cfxi_call *c)
@@ -190,12 +241,15 @@ cfx_status cfxi_kernel_roi_align(cfxi_call *c)
                           : c->err->status;
     if (status == CFX_OK && cfxi_tensor_numel(y) > 0 && cfxi_tensor_numel(x) > 0) {
         bool aligned = cfxi_rt_bool(c, ALIGN_ALIGNED);
-        job j = {.rois = (const double *)rois->data, .images = (const int64_t *)images->data,
+        job j = {.rt = c->rt, .rois = (const double *)rois->data,
+                 .images = (const int64_t *)images->data,
                  .scale = cfxi_rt_float(c, ALIGN_SCALE), .sampling = cfxi_rt_int(c, ALIGN_SAMPLING),
                  .offset = aligned ? 0.5 : 0, .aligned = aligned,
                  .largest = strcmp(cfxi_rt_str(c, ALIGN_MODE), "max") == 0};
         set_sizes(&j, x, y);
         cfxi_rt_parallel(c->rt, rois->size[0], 1, align_regions, &j);
+        if (atomic_load(&j.failed))
+            status = cfxi_base_nomem(c->err);
     }
     status = cfxi_rt_work_done(c, 0, y, status);
     cfx_tensor_release(images);
