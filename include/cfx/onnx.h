@@ -22,7 +22,7 @@ extern "C" {
 
 enum {
     CFX_ONNX_OPSET = 18,         /* that is written unless the options say otherwise */
-    CFX_ONNX_OPSET_OLDEST = 7,   /* that can be read */
+    CFX_ONNX_OPSET_OLDEST = 6,   /* that can be read */
     CFX_ONNX_OPSET_NEWEST = 28   /* that can be read and written */
 };
 

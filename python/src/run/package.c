@@ -210,7 +210,45 @@ static PyObject *load_package(PyObject *module, PyObject *args)
     return contents;
 }
 
+/* ---- ONNX ---------------------------------------------------------------------------------- */
+
+/* Adds a finding to a list; the GIL is held. */
+static void add_finding(void *ctx, const cfx_onnx_finding *finding)
+{
+    PyObject *row = Py_BuildValue("(ssss)", finding->where, finding->node, finding->op,
+                                  finding->why);
+    if (row && !PyErr_Occurred())
+        PyList_Append(ctx, row);
+    Py_XDECREF(row);
+}
+
+/* _onnx_findings(path or bytes): (where, node, operator, why) of all that cannot be read. */
+static PyObject *onnx_findings(PyObject *module, PyObject *source)
+{
+    PyObject *list = PyList_New(0);
+    PyObject *path = NULL;
+    Py_buffer view = {0};
+    cfx_error err = {0};
+    cfx_package *p = NULL;
+    const cfx_onnx_read_options options = {.each = add_finding, .ctx = list};
+    (void)module;
+    if (list && PyBytes_Check(source) && PyObject_GetBuffer(source, &view, PyBUF_SIMPLE) == 0)
+        p = cfx_onnx_read(view.buf, (size_t)view.len, NULL, &options, &err);
+    else if (list && !PyErr_Occurred() && PyUnicode_FSConverter(source, &path))
+        p = cfx_onnx_load(PyBytes_AS_STRING(path), &options, &err);
+    if (!p && list && !PyErr_Occurred() && PyList_GET_SIZE(list) == 0)
+        raise_cfx(&err);
+    cfx_package_free(p);
+    if (view.obj)
+        PyBuffer_Release(&view);
+    Py_XDECREF(path);
+    if (PyErr_Occurred())
+        Py_CLEAR(list);
+    return list;
+}
+
 PyMethodDef package_functions[] = {
+    {"_onnx_findings", onnx_findings, METH_O, NULL},
     {"_save_package", save_package, METH_VARARGS, NULL},
     {"_load_package", load_package, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

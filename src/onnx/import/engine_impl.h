@@ -60,7 +60,7 @@ typedef struct cfxi_import_frame {
 
 /* What an operator of the default domain is read by. */
 typedef struct cfxi_import_row {
-    const char *op;
+    const char *op;  /* "": ops.def spells it, and no opset changed it */
     int64_t since;
     cfxi_import_rule *rule;
     uint32_t moves;  /* bit i: the elements of input i are among those of the outputs, unchanged;

@@ -75,6 +75,37 @@ cfxi_place cfxi_import_place(cfxi_import *m, const cfxi_onnx_node *n, char what[
     return place;
 }
 
+/* ---- modules ------------------------------------------------------------------------------- */
+
+/* The stack of modules that cfx has written: "layers.0(torch.nn.Linear) < layers(Stack)", the
+ * innermost first, each a path and a class. 0 if there is none. */
+static uint32_t read_stack(cfxi_import *m, cfx_graph *g, const char *text, int depth)
+{
+    const char *outer = strstr(text, " < ");
+    const char *open = strchr(text, '(');
+    const char *end = outer ? outer : text + strlen(text);
+    if (!open || open >= end || end[-1] != ')' || depth > 100)
+        return 0;
+    const uint32_t around = outer ? read_stack(m, g, outer + 3, depth + 1) : 0;
+    char *path = cfxi_base_arena_zeros(&m->arena, (size_t)(open - text) + 1, 1);
+    char *type = cfxi_base_arena_zeros(&m->arena, (size_t)(end - open), 1);
+    if (!path || !type)
+        return around;
+    memcpy(path, text, (size_t)(open - text));
+    memcpy(type, open + 1, (size_t)(end - open) - 2);
+    return cfx_graph_intern_stack(g, around, path, type, NULL, NULL);
+}
+
+static uint32_t stack_of(cfxi_import *m, const cfxi_onnx_node *n)
+{
+    const cfxi_text *modules = metadata(n, "cfx.modules");
+    char *text = modules ? cfxi_base_arena_zeros(&m->arena, modules->size + 1, 1) : NULL;
+    if (!text)
+        return 0;
+    memcpy(text, modules->data, modules->size);
+    return read_stack(m, cfxi_capture_scope_graph(m->trace), text, 0);
+}
+
 /* ---- names of nodes ------------------------------------------------------------------------ */
 
 /* Calls the nodes that the rule made as the file calls their results. */
@@ -232,7 +263,12 @@ void cfxi_import_node(cfxi_import_call *c)
     if (are_known(c) && cfxi_import_compute(c, row))
         return;
     const cfx_node *before = cfx_graph_last(cfxi_capture_scope_graph(m->trace));
+    const uint32_t around = m->trace->trace->scope;
+    const uint32_t stack = stack_of(m, c->node);
+    if (stack)
+        m->trace->trace->scope = stack;
     call_rule(c, row);
+    m->trace->trace->scope = around;
     name_outputs(c, before);
     for (size_t i = 0; i < c->node->outputs.n && cfx_scope_ok(c->scope); i++)
         cfxi_import_declare(c, i);

@@ -66,17 +66,18 @@ static cfx_status check_operator(cfxi_import *m, const cfxi_import_frame *f,
                                  "name");
         return CFX_OK;
     }
-    if (opset < CFX_ONNX_OPSET_OLDEST || opset > CFX_ONNX_OPSET_NEWEST) {
+    cfx_error own = {0};
+    const cfxi_import_row *row = cfxi_import_row_of(m, n->op, opset, &own);
+    const bool never_changed = row && row->op[0] == '\0' && opset > 0;
+    if (own.status != CFX_OK)
+        return cfx_error_set(err, own.status, "%s", own.message);
+    if ((opset < CFX_ONNX_OPSET_OLDEST && !never_changed) || opset > CFX_ONNX_OPSET_NEWEST) {
         snprintf(why, sizeof why, "it is of opset %lld; cfx reads %d to %d. onnx.version_converter "
                  "changes the opset of a file", (long long)opset, CFX_ONNX_OPSET_OLDEST,
                  CFX_ONNX_OPSET_NEWEST);
         cfxi_import_report(m, n, why);
         return CFX_OK;
     }
-    cfx_error own = {0};
-    const cfxi_import_row *row = cfxi_import_row_of(m, n->op, opset, &own);
-    if (own.status != CFX_OK)
-        return cfx_error_set(err, own.status, "%s", own.message);
     if (row)
         return CFX_OK;
     const int64_t oldest = cfxi_import_oldest(n->op);

@@ -56,23 +56,47 @@ static cfx_tensor *abstract_of(cfxi_import *m, const cfxi_onnx_tensor_type *type
     return cfx_tensor_new_abstract(dtype, sizes, type->shape->dims.n, m->allocator, err);
 }
 
-void cfxi_import_declare(cfxi_import_call *c, size_t i)
+/* Notes what is known of a node: `t` is taken over. */
+static cfx_var with_fact(cfxi_import_call *c, cfx_node *n, cfx_tensor *t, cfx_var otherwise)
 {
-    cfxi_import *m = c->import;
-    cfxi_imported *v = &c->outputs[i];
     const cfx_at at = {.scope = c->scope};
-    cfx_error err = {0};
-    cfx_node *n = v->kind == CFXI_IMPORTED_VAR ? cfxi_capture_var_node(c->scope, v->var) : NULL;
-    if (!n || cfxi_capture_fact_of(m->trace->trace, n).kind != CFX_DATUM_INVALID)
-        return;
-    const cfxi_onnx_value *found = declared(m, c->frame, v->name);
-    const cfxi_onnx_type *type = found ? found->type : NULL;
-    cfx_tensor *t = type && type->tensor ? abstract_of(m, type->tensor, &err) : NULL;
-    if (!t)
-        return;
     cfx_datum known = cfx_datum_tensor(t);
     if (cfxi_capture_fact_set(at, n, known) == CFX_OK)
-        v->var = cfxi_capture_var_of_value(at, cfx_value_node(n), n->graph, known);
-    else
-        cfx_datum_release(known);
+        return cfxi_capture_var_of_value(at, cfx_value_node(n), n->graph, known);
+    cfx_datum_release(known);
+    return otherwise;
+}
+
+/* The node of a variable of which nothing is known; NULL if something is. */
+static cfx_node *unknown_node(cfxi_import_call *c, cfx_var v)
+{
+    cfx_node *n = cfx_scope_is_tracing(c->scope) ? cfxi_capture_var_node(c->scope, v) : NULL;
+    return n && cfxi_capture_fact_of(c->scope->trace, n).kind == CFX_DATUM_INVALID ? n : NULL;
+}
+
+void cfxi_import_declare(cfxi_import_call *c, size_t i)
+{
+    cfxi_imported *v = &c->outputs[i];
+    cfx_error err = {0};
+    cfx_node *n = v->kind == CFXI_IMPORTED_VAR ? unknown_node(c, v->var) : NULL;
+    const cfxi_onnx_value *found = n ? declared(c->import, c->frame, v->name) : NULL;
+    const cfxi_onnx_type *type = found ? found->type : NULL;
+    cfx_tensor *t = type && type->tensor ? abstract_of(c->import, type->tensor, &err) : NULL;
+    if (t)
+        v->var = with_fact(c, n, t, v->var);
+}
+
+cfx_var cfxi_import_assume(cfxi_import_call *c, cfx_var v, cfx_dtype dtype, int rank)
+{
+    int64_t sizes[CFX_MAX_DIMS];
+    cfx_error err = {0};
+    cfx_node *n = unknown_node(c, v);
+    if (!n || rank < 0 || rank > CFX_MAX_DIMS || dtype == CFX_DTYPE_COUNT)
+        return v;
+    for (int i = 0; i < rank && err.status == CFX_OK; i++)
+        sizes[i] = cfxi_dim_fresh(c->scope->trace->dims, &err);
+    cfx_tensor *t = err.status == CFX_OK
+                        ? cfx_tensor_new_abstract(dtype, sizes, (size_t)rank, c->import->allocator,
+                                                  &err) : NULL;
+    return t ? with_fact(c, n, t, v) : v;
 }

@@ -29,6 +29,41 @@ cfx_var cfxi_import_pow(cfxi_import_call *c)
     return a == b || a == CFX_DTYPE_COUNT ? power : cfx_to(s, power, cfx_var_dtype(a));
 }
 
+/* Until opset 6: `axis` is the dimension of the first that the dimensions of the second begin with,
+ * if `broadcast` is given. */
+cfx_var cfxi_import_aligned(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    const int rank = cfxi_import_need_rank(c, 0);
+    const int other = cfxi_import_need_rank(c, 1);
+    const cfx_var a = cfxi_import_in(c, 0);
+    cfx_var b = cfxi_import_in(c, 1);
+    if (cfxi_import_int(c, "broadcast", 0) && cfxi_import_attribute(c, "axis") && rank >= 0) {
+        const int axis = cfxi_import_axis(c, cfxi_import_int(c, "axis", 0), rank);
+        for (int i = axis + other; i < rank && axis >= 0; i++)
+            b = cfx_unsqueeze(s, b, -1);
+    }
+    const char first = c->node->op.data[0];
+    const bool whole = cfx_dtype_is_integer(cfxi_import_dtype(c, 0));
+    return first == 'A'   ? cfx_add(s, a, b)
+           : first == 'S' ? cfx_sub(s, a, b)
+           : first == 'M' ? cfx_mul(s, a, b)
+           : first == 'P' ? cfx_pow(s, a, b)
+           : whole        ? cfx_div(s, a, b, .rounding_mode = cfx_v("trunc"))
+                          : cfx_div(s, a, b);
+}
+
+/* Until opset 6: one slope for each channel. */
+cfx_var cfxi_import_prelu_of_channels(cfxi_import_call *c)
+{
+    cfx_scope *s = c->scope;
+    const cfx_var x = cfxi_import_in(c, 0);
+    cfx_var slope = cfxi_import_in(c, 1);
+    for (int i = 2; i < cfxi_import_rank(c, 0); i++)
+        slope = cfx_unsqueeze(s, slope, -1);
+    return cfx_where(s, cfx_lt(s, x, 0), cfx_mul(s, x, slope), x);
+}
+
 /* ---- any number of inputs ------------------------------------------------------------------ */
 
 typedef cfx_var pair_fn(cfx_scope *s, cfx_var a, cfx_var b);

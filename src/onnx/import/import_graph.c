@@ -219,9 +219,10 @@ static void report(cfxi_import_call *c)
     cfxi_import *m = c->import;
     const cfx_error *err = cfx_scope_error(m->trace);
     const char *what = m->trace->place ? m->trace->place->what : "";
-    const size_t skip = strlen(what) + 2;  /* the finding names the node, too */
-    const char *why = strlen(err->message) > skip ? err->message + skip : err->message;
-    cfxi_import_report(m, c->node, why);
+    const size_t size = strlen(what);  /* the finding names the node, too */
+    const bool own = size > 0 && strncmp(err->message, what, size) == 0 &&
+                     strncmp(err->message + size, ": ", 2) == 0;
+    cfxi_import_report(m, c->node, own ? err->message + size + 2 : err->message);
     cfx_scope_clear_error(m->trace);
     for (size_t i = 0; i < c->node->outputs.n; i++)
         c->outputs[i].kind = CFXI_IMPORTED_FAILED;

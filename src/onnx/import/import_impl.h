@@ -14,7 +14,7 @@
  *     }
  *
  * A row of import.def names it: CFX_ONNX_RULE(Gemm, 7, gemm), for opset 7 and later until the next
- * row of the same operator. An operator that has no row there is found by its spelling in ops.def,
+ * row of the same operator. An operator that has no row there is read by the rule `spelled`,
  * "onnx:LeakyRelu(self,negative_slope:alpha=0.01)", which lists inputs and attributes.
  *
  * Rules also compute: when all inputs of a node are known (initializers, Constant), the same rule
@@ -85,6 +85,9 @@ bool cfxi_import_axes_of(cfxi_import_call *c, size_t i, const char *name, cfx_va
 /* The variable without what is known of it: an axis or a step of which nothing is known must not
  * stop the rule of an operator from being looked at. */
 cfx_var cfxi_import_unknown(cfxi_import_call *c, cfx_var v);
+/* The variable with a type and a rank, if nothing else is known of it; `rank` below 0 or no type:
+ * itself. */
+cfx_var cfxi_import_assume(cfxi_import_call *c, cfx_var v, cfx_dtype dtype, int rank);
 /* Rank and type of input i: -1 and CFX_DTYPE_COUNT if they are not known. `cfxi_import_need_rank`
  * fails instead, with the advice to give the file shapes. */
 int cfxi_import_rank(cfxi_import_call *c, size_t i);
@@ -145,9 +148,6 @@ cfx_var cfxi_import_fail(cfxi_import_call *c, cfx_status status, const char *for
     CFX_PRINTF(3, 4);
 
 /* ---- the rules ----------------------------------------------------------------------------- */
-
-/* The rule of an operator that has a spelling in ops.def and no row in import.def. */
-cfx_var cfxi_import_spelled(cfxi_import_call *c);
 
 #define CFX_ONNX_RULE(op, since, rule) cfxi_import_rule cfxi_import_##rule;
 #define CFX_ONNX_MOVES(op, since, rule, data) cfxi_import_rule cfxi_import_##rule;

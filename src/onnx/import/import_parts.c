@@ -116,7 +116,7 @@ cfx_var cfxi_import_slice(cfxi_import_call *c)
                                  places(c, cfx_size(s, x, .dim = p.axis[k]), p.start[k], p.end[k],
                                         p.step[k]));
     }
-    return x;
+    return cfxi_import_assume(c, x, cfxi_import_dtype(c, 0), cfxi_import_rank(c, 0));
 }
 
 /* ---- Split --------------------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ static cfx_var pad_constant(cfxi_import_call *c, const pad_parts *p, cfx_var val
         x = cfx_constant_pad_nd(s, x, cfx_tuple(s, p->pads[i], p->pads[p->n + i]), .value = value);
         x = cfx_movedim(s, x, cfx_ints(s, -1), cfx_tuple(s, p->axis[i]));
     }
-    return x;
+    return cfxi_import_assume(c, x, cfxi_import_dtype(c, 0), rank);
 }
 
 cfx_var cfxi_import_pad(cfxi_import_call *c)
@@ -260,7 +260,7 @@ cfx_var cfxi_import_pad(cfxi_import_call *c)
         const cfx_var size = cfx_size(s, x, .dim = p.axis[i]);
         x = cfx_index_select(s, x, p.axis[i], sources(c, size, before, after));
     }
-    return x;
+    return cfxi_import_assume(c, x, cfxi_import_dtype(c, 0), cfxi_import_rank(c, 0));
 }
 
 /* ---- Expand, Tile -------------------------------------------------------------------------- */

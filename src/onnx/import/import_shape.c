@@ -192,7 +192,8 @@ cfx_var cfxi_import_unsqueeze(cfxi_import_call *c)
         sort_axes(c, axes, n, cfxi_import_need_rank(c, 0) + n);
     for (int i = 0; i < n; i++)
         x = cfx_unsqueeze(s, x, axes[i]);
-    return x;
+    const int rank = cfxi_import_rank(c, 0);
+    return cfxi_import_assume(c, x, cfxi_import_dtype(c, 0), rank < 0 ? rank : rank + n);
 }
 
 cfx_var cfxi_import_squeeze(cfxi_import_call *c)
@@ -207,6 +208,7 @@ cfx_var cfxi_import_squeeze(cfxi_import_call *c)
         return cfx_var_empty();
     if (n < 0)
         return cfx_squeeze(s, x);
-    return cfx_squeeze_dim(s, x, cfx_var_seq_at(at, CFX_DATUM_TUPLE,
-                                                cfx_vars_make(axes, (size_t)n)));
+    const cfx_var y = cfx_squeeze_dim(s, x, cfx_var_seq_at(at, CFX_DATUM_TUPLE,
+                                                           cfx_vars_make(axes, (size_t)n)));
+    return cfxi_import_assume(c, y, cfxi_import_dtype(c, 0), cfxi_import_rank(c, 0) - n);
 }

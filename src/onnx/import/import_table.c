@@ -62,6 +62,8 @@ static const cfxi_import_row *look_for(cfxi_text op, int64_t opset)
     const char *list;
     int64_t oldest;
     const cfxi_import_row *row = rule_of(op, opset, &oldest);
+    if (!row && opset == CFX_ONNX_OPSET_OLDEST)  /* the next one changed few operators */
+        row = rule_of(op, opset + 1, &oldest);
     return row || oldest ? row : cfxi_import_spelling(op, &list) ? &spelled : NULL;
 }
 
