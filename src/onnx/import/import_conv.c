@@ -1,6 +1,8 @@
 /* import_conv.c - convolution: plain, transposed, of integers, deformable; sums of columns. */
 #include "rules_impl.h"
 
+#include <math.h>
+
 cfx_var cfxi_import_conv(cfxi_import_call *c)
 {
     cfxi_window w;
@@ -109,16 +111,34 @@ static cfx_var centred(cfxi_import_call *c, size_t i, size_t zero, int axis, cfx
     return cfx_sub(s, x, z);
 }
 
-/* A convolution of integers, exact: in double, where sums of products of bytes are. */
+/* The type in which a convolution of bytes is exact: float32, if no sum of products can have more
+ * digits than it has. */
+static cfx_dtype exact_type(cfxi_import_call *c, size_t weight, size_t zero, int rank)
+{
+    double sum = 255 * 255;
+    const cfx_tensor *z = cfxi_import_known(c, zero);
+    bool centred_weight = !cfxi_import_has(c, zero) || z;
+    for (int64_t i = 0; z && i < cfx_tensor_numel(z); i++)
+        centred_weight = centred_weight && ((const char *)cfx_tensor_data(z))[i] == 0;
+    if (centred_weight && cfxi_import_dtype(c, weight) == CFX_DTYPE_INT8)
+        sum = 255 * 128;
+    for (int i = 1; i < rank; i++) {
+        const cfx_var size = cfxi_import_size(c, weight, i);
+        sum *= size.kind == CFX_VAR_INT ? (double)size.as.i : INFINITY;
+    }
+    return sum < 0x1p24 ? CFX_DTYPE_FLOAT32 : CFX_DTYPE_FLOAT64;
+}
+
+/* A convolution of integers in floats, without a rounding. */
 static cfx_var integer_conv(cfxi_import_call *c, size_t x, size_t x_zero, size_t weight,
                             size_t weight_zero)
 {
     cfxi_window w;
     if (!cfxi_import_window(c, (int)weight, &w))
         return cfx_var_empty();
-    return cfxi_import_convolve(c, centred(c, x, x_zero, 1, CFX_DTYPE_FLOAT64),
-                                centred(c, weight, weight_zero, 0, CFX_DTYPE_FLOAT64),
-                                cfx_var_empty(), &w);
+    const cfx_dtype dtype = exact_type(c, weight, weight_zero, w.n + 2);
+    return cfxi_import_convolve(c, centred(c, x, x_zero, 1, dtype),
+                                centred(c, weight, weight_zero, 0, dtype), cfx_var_empty(), &w);
 }
 
 cfx_var cfxi_import_conv_integer(cfxi_import_call *c)
@@ -153,7 +173,8 @@ cfx_var cfxi_import_qlinear_conv(cfxi_import_call *c)
     const int rank = cfxi_import_need_rank(c, X);
     if (rank < 0)
         return cfx_var_empty();
-    cfx_var sums = integer_conv(c, X, X_ZERO, W, W_ZERO);
+    cfx_var sums = cfx_to(s, integer_conv(c, X, X_ZERO, W, W_ZERO),
+                          cfx_var_dtype(CFX_DTYPE_FLOAT64));
     if (cfxi_import_has(c, B))
         sums = cfx_add(s, sums, cfxi_import_along(s, cfxi_import_in(c, B), 1, rank));
     const cfx_var factor = cfx_mul(s, scale_of(c, X_SCALE, 0, 1), scale_of(c, W_SCALE, 1, rank));

@@ -129,6 +129,21 @@ static cfx_var largest_places(cfxi_import_call *c, const cfxi_window *w, cfx_var
     return with_planes(c, cfx_squeeze_dim(s, index, cfx_ints(s, -1)), count, w->n);
 }
 
+/* The largest of each window of a padded image. */
+static cfx_var max_of(cfxi_import_call *c, cfx_var padded, const cfxi_window *w)
+{
+    cfx_scope *s = c->scope;
+    const cfx_dtype dtype = cfxi_import_dtype(c, 0);
+    static const cfx_operator rows[] = {CFX_OPID_max_pool1d, CFX_OPID_max_pool2d,
+                                        CFX_OPID_max_pool3d};
+    if (w->n > 3 || (dtype != CFX_DTYPE_COUNT && !cfx_dtype_is_float(dtype)))
+        return cfx_amax(s, windows_of(s, padded, w), .dim = last_dims(s, w->n));
+    const cfx_var args[] = {padded, cfxi_import_window_ints(s, w, w->kernel),
+                            cfxi_import_window_ints(s, w, w->stride), cfx_v(0),
+                            cfxi_import_window_ints(s, w, w->dilation)};
+    return cfx_apply_at(CFX_HERE(s), rows[w->n - 1], args, 5);
+}
+
 static cfx_var max_pool_row(cfxi_import_call *c, const cfxi_window *w)
 {
     cfx_scope *s = c->scope;
@@ -163,20 +178,31 @@ cfx_var cfxi_import_max_pool(cfxi_import_call *c)
     if (has_row(&w) && !columns && (dtype == CFX_DTYPE_COUNT || cfx_dtype_is_float(dtype)))
         return max_pool_row(c, &w);
     round_up(c, &w);
-    const cfx_var windows = windows_of(
-        s, cfxi_import_pad_ends(s, cfxi_import_in(c, 0), w.before, w.after, w.n, least_of(dtype)),
-        &w);
+    const cfx_var padded = cfxi_import_pad_ends(s, cfxi_import_in(c, 0), w.before, w.after, w.n,
+                                                least_of(dtype));
     if (cfxi_import_wants(c, 1))
-        cfxi_import_set(c, 1, largest_places(c, &w, windows));
-    return cfx_amax(s, windows, .dim = last_dims(s, w.n));
+        cfxi_import_set(c, 1, largest_places(c, &w, windows_of(s, padded, &w)));
+    return max_of(c, padded, &w);
 }
 
 /* ---- means and norms ----------------------------------------------------------------------- */
 
-/* How many elements of the image each window has; with the padding that the node gives, if that
+/* The mean of each window of a padded image. */
+static cfx_var mean_of(cfx_scope *s, cfx_var padded, const cfxi_window *w)
+{
+    static const cfx_operator rows[] = {CFX_OPID_avg_pool1d, CFX_OPID_avg_pool2d,
+                                        CFX_OPID_avg_pool3d};
+    if (w->n > 3 || is_dilated(w))
+        return cfx_mean(s, windows_of(s, padded, w), .dim = last_dims(s, w->n));
+    const cfx_var args[] = {padded, cfxi_import_window_ints(s, w, w->kernel),
+                            cfxi_import_window_ints(s, w, w->stride)};
+    return cfx_apply_at(CFX_HERE(s), rows[w->n - 1], args, 3);
+}
+
+/* How much of each window is in the image; with the padding that the node gives, if that
  * counts, but never what rounding up has added. */
-static cfx_var counts_of(cfxi_import_call *c, const cfxi_window *given, const cfxi_window *w,
-                         cfx_dtype dtype)
+static cfx_var parts_of(cfxi_import_call *c, const cfxi_window *given, const cfxi_window *w,
+                        cfx_dtype dtype)
 {
     cfx_scope *s = c->scope;
     cfx_var sizes[CFX_MAX_DIMS] = {cfx_v(1), cfx_v(1)};
@@ -193,7 +219,7 @@ static cfx_var counts_of(cfxi_import_call *c, const cfxi_window *given, const cf
         rest[i] = all ? cfxi_import_minus(s, w->after[i], given->after[i]) : w->after[i];
     }
     ones = cfxi_import_pad_ends(s, ones, sizes, rest, w->n, cfx_v(0));
-    return cfx_sum(s, windows_of(s, ones, w), .dim = last_dims(s, w->n));
+    return mean_of(s, ones, w);
 }
 
 static cfx_var avg_pool_row(cfxi_import_call *c, const cfxi_window *w)
@@ -221,9 +247,8 @@ cfx_var cfxi_import_average_pool(cfxi_import_call *c)
     round_up(c, &w);
     const cfx_var x = cfxi_import_widened(s, cfxi_import_in(c, 0));
     const cfx_var padded = cfxi_import_pad_ends(s, x, w.before, w.after, w.n, cfx_v(0));
-    const cfx_var sums = cfx_sum(s, windows_of(s, padded, &w), .dim = last_dims(s, w.n));
     const cfx_dtype dtype = cfxi_import_dtype_of(s, x);
-    const cfx_var y = cfx_div(s, sums, counts_of(c, &given, &w, dtype));
+    const cfx_var y = cfx_div(s, mean_of(s, padded, &w), parts_of(c, &given, &w, dtype));
     return cfxi_import_cast_to(s, y, cfxi_import_dtype(c, 0));
 }
 
