@@ -35,9 +35,9 @@ def findings(source: str | bytes | os.PathLike[str]) -> list[Finding]:
 
 
 def load(source: str | bytes | os.PathLike[str]) -> GraphModule:
-    """Returns the GraphModule of an ONNX file: a path, or the bytes of a model. Initializers are its
-    parameters and buffers, under their names in the file. What cannot be read is a ReadError that lists
-    all of it. cfx.runtime.load runs the same file without torch."""
+    """Returns the GraphModule of an ONNX file: a path, or the bytes of a model. Initializers are
+    its parameters and buffers, under their names in the file. What cannot be read is a ReadError
+    that lists all of it. cfx.runtime.load runs the same file without torch."""
     try:
         return package.load(source if isinstance(source, bytes) else os.fspath(source))
     except NotImplementedError:

@@ -200,10 +200,12 @@ cfx_package *cfx_onnx_load(const char *path, const cfx_onnx_read_options *option
     if (!bytes)
         return NULL;
     cfx_buffer_init(&folder, allocator);
-    if (cfx_buffer_append(&folder, slash ? path : ".", slash ? (size_t)(slash - path) : 1) != CFX_OK)
+    const size_t size = slash ? (size_t)(slash - path) : 1;
+    const char *file = slash ? slash + 1 : path;
+    if (cfx_buffer_append(&folder, slash ? path : ".", size) != CFX_OK)
         cfxi_base_nomem(err);
     else
-        p = import_bytes(bytes, slash == path ? "/" : folder.data, slash ? slash + 1 : path, o, err);
+        p = import_bytes(bytes, slash == path ? "/" : folder.data, file, o, err);
     cfx_buffer_free(&folder);
     cfxi_format_bytes_release(bytes);
     return p;

@@ -7,8 +7,8 @@
 
 /* ---- what a graph uses of those around it -------------------------------------------------- */
 
-/* Names that come from outside of a region, and the variables that are passed for them: one for each
- * item of a list of sizes. */
+/* Names that come from outside of a region, and the variables that are passed for them: one for
+ * each item of a list of sizes. */
 typedef struct captured {
     cfxi_import *m;
     cfxi_import_frame *outer;
@@ -138,7 +138,7 @@ static bool define_var(cfxi_import *m, cfxi_import_frame *f, cfxi_text name, cfx
     return true;
 }
 
-/* Imports the graph in the frame, and gives its outputs: one for each; NULL, and the scope fails. */
+/* Imports the graph in the frame, and gives its outputs, each by one; NULL, and the scope fails. */
 static const cfxi_imported **run_graph(cfxi_import *m, cfxi_import_frame *f,
                                        const cfxi_onnx_graph *g)
 {
@@ -398,8 +398,15 @@ static cfx_var while_test(cfx_scope *s, void *ctx, const cfx_var *in)
 
 /* ---- Loop ---------------------------------------------------------------------------------- */
 
+/* Whether a message has the one element True. */
+static bool is_true(const cfxi_onnx_tensor *t)
+{
+    return t && (t->raw.size == 1 ? t->raw.data[0] != 0
+                                  : t->int32s.n == 1 && t->int32s.items[0] != 0);
+}
+
 /* Whether the body always says that the loop goes on. */
-static bool always_goes_on(cfxi_import_call *c, const cfxi_onnx_graph *g)
+static bool always_goes_on(const cfxi_onnx_graph *g)
 {
     cfxi_text name = g->outputs.n > 0 ? g->outputs.items[0].name : (cfxi_text){0};
     for (size_t i = g->nodes.n; i-- > 0;) {
@@ -408,15 +415,11 @@ static bool always_goes_on(cfxi_import_call *c, const cfxi_onnx_graph *g)
             continue;
         if (cfxi_onnx_is(n->op, "Identity") && n->inputs.n == 1)
             name = n->inputs.items[0];
-        else if (cfxi_onnx_is(n->op, "Constant") && n->attributes.n == 1 && n->attributes.items[0].t)
-            return n->attributes.items[0].t->raw.size == 1
-                       ? n->attributes.items[0].t->raw.data[0] != 0
-                       : n->attributes.items[0].t->int32s.n == 1 &&
-                             n->attributes.items[0].t->int32s.items[0] != 0;
+        else if (cfxi_onnx_is(n->op, "Constant") && n->attributes.n == 1)
+            return is_true(n->attributes.items[0].t);
         else
             return false;
     }
-    (void)c;
     return g->inputs.n > 1 && cfxi_onnx_same(name, g->inputs.items[1].name);
 }
 
@@ -485,7 +488,7 @@ cfx_var cfxi_import_loop(cfxi_import_call *c)
     const bool begins = !cfxi_import_has(c, 1) ||
                         (first && cfx_tensor_numel(first) == 1 && *(char *)cfx_tensor_data(first));
     l.limit = cfxi_import_number(c, 0);
-    l.counts = begins && l.limit.kind != CFX_VAR_EMPTY && always_goes_on(c, l.body);
+    l.counts = begins && l.limit.kind != CFX_VAR_EMPTY && always_goes_on(l.body);
     if (!use_graph(&l.captured, l.body))
         cfxi_import_fail(c, CFX_E_NOMEM, "out of memory");
     const cfx_var go_on = !l.counts && cfxi_import_has(c, 1)

@@ -1,5 +1,5 @@
-/* import_declared.c - types that the file declares for values whose shapes cannot be inferred: what a
- * loop gives, or an operator with axes that only a run knows. */
+/* import_declared.c - types that the file declares for values whose shapes cannot be inferred: what
+ * a loop gives, or an operator with axes that only a run knows. */
 #include "engine_impl.h"
 
 #include "dim/dim_impl.h"

@@ -191,8 +191,9 @@ static void complain(cfxi_import_call *c, cfxi_text name)
         const cfxi_onnx_node *n = &c->frame->nodes[i];
         for (size_t k = 0; k < n->outputs.n; k++)
             if (cfxi_onnx_same(n->outputs.items[k], name)) {
-                cfxi_import_fail(c, CFX_E_VALUE, "it uses '%.*s' before that is computed: the nodes "
-                                 "are not sorted, or there is a cycle", shown(name), name.data);
+                cfxi_import_fail(c, CFX_E_VALUE, "it uses '%.*s' before that is computed: the "
+                                 "nodes are not sorted, or there is a cycle", shown(name),
+                                 name.data);
                 return;
             }
     }

@@ -18,8 +18,9 @@
  * "onnx:LeakyRelu(self,negative_slope:alpha=0.01)", which lists inputs and attributes.
  *
  * Rules also compute: when all inputs of a node are known (initializers, Constant), the same rule
- * runs in a scope that computes, and its result is a constant. So a rule can ask for the elements of
- * an input that it needs to know (cfxi_import_known) and be written as if shapes were attributes.
+ * runs in a scope that computes, and its result is a constant. So a rule can ask for the elements
+ * of an input that it needs to know (cfxi_import_known) and be written as if shapes were
+ * attributes.
  *
  * Sizes stay symbolic: Shape gives a list of numbers (cfxi_import_items), one for each dimension,
  * and the operators that exporters use to compute shapes (Gather, Slice, Concat, Unsqueeze, Cast,
@@ -75,8 +76,9 @@ bool cfxi_import_items(cfxi_import_call *c, size_t i, cfxi_items *out);
 /* The same as a variable: a tuple of integers, for parameters that take sizes or dimensions. A
  * tensor that only a run knows becomes tolist() of it. */
 cfx_var cfxi_import_ints_of(cfxi_import_call *c, size_t i);
-/* Input i as integers that must be known, or the attribute `name` of older opsets: axes. Returns how
- * many there are, up to `most`; -1 if neither is given. The scope fails if they are not known. */
+/* Input i as integers that must be known, or the attribute `name` of older opsets: axes. Returns
+ * how many there are, up to `most`; -1 if neither is given. The scope fails if they are not
+ * known. */
 int cfxi_import_axes(cfxi_import_call *c, size_t i, const char *name, int64_t *out, int most);
 /* The same where a run may decide: constants, or numbers of which nothing is known, so that shapes
  * are not inferred from them. False, and the scope fails, if it is not known how many there are. */

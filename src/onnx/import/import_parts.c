@@ -90,7 +90,8 @@ static bool read_slice(cfxi_import_call *c, slice_parts *p)
         p->end[k] = near_end(p->end[k]);
     }
     if (n[0] < 0 || n[1] != n[0] || (n[2] >= 0 && n[2] != n[0]) || (n[3] >= 0 && n[3] != n[0]))
-        cfxi_import_fail(c, CFX_E_VALUE, "starts, ends, axes and steps do not have the same length");
+        cfxi_import_fail(c, CFX_E_VALUE, "starts, ends, axes and steps do not have the same "
+                         "length");
     return cfx_scope_ok(c->scope);
 }
 
@@ -318,13 +319,14 @@ cfx_var cfxi_import_depth_to_space(cfxi_import_call *c)
     const bool is_crd = cfxi_import_is(c, "mode", "DCR", "CRD");
     const int rank = cfxi_import_need_rank(c, 0);
     if (rank != 4 || b < 1)
-        return cfxi_import_fail(c, CFX_E_VALUE, "the input must have four dimensions, and blocksize "
-                                "must be positive");
+        return cfxi_import_fail(c, CFX_E_VALUE, "the input must have four dimensions, and "
+                                "blocksize must be positive");
     const cfx_var n = cfxi_import_size(c, 0, 0);
     const cfx_var h = cfxi_import_size(c, 0, 2);
     const cfx_var w = cfxi_import_size(c, 0, 3);
     const cfx_var depth = cfx_floor_divide(s, cfxi_import_size(c, 0, 1), b * b);
-    const cfx_var sizes[] = {n, is_crd ? depth : cfx_v(b), cfx_v(b), is_crd ? cfx_v(b) : depth, h, w};
+    const cfx_var block = cfx_v(b);
+    const cfx_var sizes[] = {n, is_crd ? depth : block, block, is_crd ? block : depth, h, w};
     const cfx_var after[] = {n, depth, cfx_mul(s, h, b), cfx_mul(s, w, b)};
     return in_blocks(c, cfxi_import_in(c, 0), sizes, 6, is_crd ? crd : dcr, after);
 }
@@ -337,8 +339,8 @@ cfx_var cfxi_import_space_to_depth(cfxi_import_call *c)
     const int64_t b = cfxi_import_int(c, "blocksize", 1);
     const int rank = cfxi_import_need_rank(c, 0);
     if (rank != 4 || b < 1)
-        return cfxi_import_fail(c, CFX_E_VALUE, "the input must have four dimensions, and blocksize "
-                                "must be positive");
+        return cfxi_import_fail(c, CFX_E_VALUE, "the input must have four dimensions, and "
+                                "blocksize must be positive");
     const cfx_var n = cfxi_import_size(c, 0, 0);
     const cfx_var depth = cfxi_import_size(c, 0, 1);
     const cfx_var h = cfx_floor_divide(s, cfxi_import_size(c, 0, 2), b);

@@ -269,7 +269,10 @@ cfx_var cfxi_import_cum_prod(cfxi_import_call *c) { return running(c, true); }
 typedef cfx_var along_fn(cfx_scope *s, cfx_var x, int64_t axis);
 
 static cfx_var soft(cfx_scope *s, cfx_var x, int64_t axis) { return cfx_softmax(s, x, axis); }
-static cfx_var log_soft(cfx_scope *s, cfx_var x, int64_t axis) { return cfx_log_softmax(s, x, axis); }
+static cfx_var log_soft(cfx_scope *s, cfx_var x, int64_t axis)
+{
+    return cfx_log_softmax(s, x, axis);
+}
 
 /* 1 at the first of the largest, 0 elsewhere. */
 static cfx_var hard(cfx_scope *s, cfx_var x, int64_t axis)

@@ -75,18 +75,25 @@ cfx_var cfxi_import_concat_from_sequence(cfxi_import_call *c)
                                              : cfx_cat(s, list, .dim = axis);
 }
 
-cfx_var cfxi_import_split_to_sequence(cfxi_import_call *c)
+/* The parts of a tensor. */
+static cfx_var parts_of(cfxi_import_call *c)
 {
     cfx_scope *s = c->scope;
     const cfx_var x = cfxi_import_in(c, 0);
     const cfx_var axis = cfx_v(cfxi_import_int(c, "axis", 0));
     if (!cfxi_import_has(c, 1))
-        return cfxi_import_int(c, "keepdims", 1) ? cfx_list_row(s, .iterable = cfx_split(s, x, 1, .dim = axis))
-                                                 : cfx_list_row(s, .iterable = cfx_unbind(s, x, .dim = axis));
-    if (cfxi_import_rank(c, 1) == 0)
-        return cfx_list_row(s, .iterable = cfx_split(s, x, cfxi_import_unknown(c, cfxi_import_number(c, 1)),
-                                                      .dim = axis));
-    return cfx_list_row(s, .iterable = cfx_split_with_sizes(s, x, cfxi_import_ints_of(c, 1), .dim = axis));
+        return cfxi_import_int(c, "keepdims", 1) ? cfx_split(s, x, 1, .dim = axis)
+                                                 : cfx_unbind(s, x, .dim = axis);
+    if (cfxi_import_rank(c, 1) == 0) {
+        const cfx_var size = cfxi_import_unknown(c, cfxi_import_number(c, 1));
+        return cfx_split(s, x, size, .dim = axis);
+    }
+    return cfx_split_with_sizes(s, x, cfxi_import_ints_of(c, 1), .dim = axis);
+}
+
+cfx_var cfxi_import_split_to_sequence(cfxi_import_call *c)
+{
+    return cfx_list_row(c->scope, .iterable = parts_of(c));
 }
 
 /* ---- optionals ----------------------------------------------------------------------------- */

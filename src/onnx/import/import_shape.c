@@ -139,7 +139,8 @@ cfx_var cfxi_import_transpose(cfxi_import_call *c)
     const int rank = cfxi_import_need_rank(c, 0);
     for (int i = 0; i < rank; i++)
         back[i] = rank - 1 - i;
-    return cfx_permute(s, cfxi_import_in(c, 0), cfx_var_ints(s, back, (size_t)(rank < 0 ? 0 : rank)));
+    const cfx_var order = cfx_var_ints(s, back, (size_t)(rank < 0 ? 0 : rank));
+    return cfx_permute(s, cfxi_import_in(c, 0), order);
 }
 
 cfx_var cfxi_import_concat(cfxi_import_call *c)

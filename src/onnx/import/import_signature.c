@@ -1,5 +1,5 @@
-/* import_signature.c - the inputs of a graph: their names as identifiers, their types and shapes for
- * the trace, and signature.ir, which keeps the names of the file. */
+/* import_signature.c - the inputs of a graph: their names as identifiers, their types and shapes
+ * for the trace, and signature.ir, which keeps the names of the file. */
 #include "engine_impl.h"
 
 #include <stdio.h>

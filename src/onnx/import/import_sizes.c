@@ -18,7 +18,7 @@ static int64_t label(size_t i, size_t k)
 /* The item that a label stands for; false if it is none. */
 static bool item_of(const cfxi_import_call *c, int64_t x, cfx_var *out)
 {
-    const int64_t number = x - (INT64_MIN / 2 + 1);
+    const int64_t number = x < 0 ? x - (INT64_MIN / 2 + 1) : -1;
     if (number < 0 || number / 65536 >= (int64_t)c->node->inputs.n)
         return false;
     const cfxi_imported *v = c->inputs[number / 65536];

@@ -2,8 +2,8 @@
  *
  *     onnx:LeakyRelu(self,negative_slope:alpha=0.01)
  *
- * Parameters that are tensors are the inputs, in order; the others are attributes. An attribute that
- * the list does not have is refused, so that nothing is read without its meaning.
+ * Parameters that are tensors are the inputs, in order; the others are attributes. An attribute
+ * that the list does not have is refused, so that nothing is read without its meaning.
  */
 #include "engine_impl.h"
 

@@ -51,7 +51,8 @@ cfx_var cfxi_import_optional(cfxi_import_call *c, size_t i)
         return cfx_var_empty();
     if (cfx_scope_is_tracing(c->scope))
         return cfxi_import_var(c->import, v);
-    cfx_tensor *t = v->kind == CFXI_IMPORTED_KNOWN ? cfxi_import_elements(c->import, v, &err) : NULL;
+    cfx_tensor *t =
+        v->kind == CFXI_IMPORTED_KNOWN ? cfxi_import_elements(c->import, v, &err) : NULL;
     return t ? cfx_var_from_tensor(c->scope, t)
              : cfxi_import_fail(c, CFX_E_VALUE, "input %zu is not known", i);
 }
@@ -217,7 +218,8 @@ bool cfxi_import_axes_of(cfxi_import_call *c, size_t i, const char *name, cfx_va
     const cfx_var size = cfxi_import_rank(c, i) == 0 ? cfx_var_int(1)
                          : cfxi_import_rank(c, i) == 1 ? cfxi_import_size(c, i, 0) : cfx_var_none();
     if (size.kind != CFX_VAR_INT || size.as.i > most) {
-        cfxi_import_fail(c, CFX_E_UNSUPPORTED, "it is not known how many elements input %zu has", i);
+        cfxi_import_fail(c, CFX_E_UNSUPPORTED, "it is not known how many elements input %zu has",
+                         i);
         return false;
     }
     *n = (int)size.as.i;
@@ -267,8 +269,8 @@ int cfxi_import_need_rank(cfxi_import_call *c, size_t i)
 {
     const int rank = cfxi_import_rank(c, i);
     if (rank < 0 && cfxi_import_has(c, i))
-        cfxi_import_fail(c, CFX_E_UNSUPPORTED, "the number of dimensions of input %zu is not known; "
-                         "give the inputs of the file their shapes", i);
+        cfxi_import_fail(c, CFX_E_UNSUPPORTED, "the number of dimensions of input %zu is not "
+                         "known; give the inputs of the file their shapes", i);
     else if (rank < 0)
         cfxi_import_fail(c, CFX_E_VALUE, "input %zu is missing", i);
     return rank;

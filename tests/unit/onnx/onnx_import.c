@@ -4,7 +4,7 @@
 #include "test_alloc.h"
 
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 /* y = relu(x W + b): one of everything that most files have. */
 static cfx_buffer small_model(void)
@@ -87,6 +87,25 @@ TEST(memory_may_run_out_anywhere)
     cfx_buffer_free(&file);
 }
 
+TEST(a_file_is_mapped)
+{
+    char path[] = "/tmp/cfx_onnx_XXXXXX";
+    cfx_buffer bytes = small_model();
+    cfx_error err = {0};
+    const int file = mkstemp(path);
+    REQUIRE(file >= 0);
+    CHECK_INT_EQ((long long)bytes.size, (long long)write(file, bytes.data, bytes.size));
+    close(file);
+    cfx_package *p = cfx_onnx_load(path, NULL, &err);
+    CHECK_STR_EQ("", err.message);
+    CHECK(p != NULL);
+    cfx_package_free(p);
+    unlink(path);
+    CHECK(cfx_onnx_load(path, NULL, &err) == NULL);
+    CHECK_INT_EQ(CFX_E_IO, err.status);
+    cfx_buffer_free(&bytes);
+}
+
 /* ---- files that are cut off or changed ----------------------------------------------------- */
 
 static void read_changed(const char *data, size_t size)
@@ -141,8 +160,8 @@ TEST(nodes_must_be_sorted)
     cfxi_onnx_node nodes[] = {NODE("Relu", (T("b")), (T("y")), .name = T("first")),
                               NODE("Relu", (T("x")), (T("b")))};
     cfx_buffer file = of_nodes(nodes, 2, 18);
-    CHECK_STR_EQ("node 'first' (Relu): it uses 'b' before that is computed: the nodes are not sorted, "
-                 "or there is a cycle", message_of(&file, CFX_E_VALUE));
+    CHECK_STR_EQ("node 'first' (Relu): it uses 'b' before that is computed: the nodes are not "
+                 "sorted, or there is a cycle", message_of(&file, CFX_E_VALUE));
     cfxi_onnx_node cycle[] = {NODE("Add", (T("x"), T("y")), (T("y")))};
     file = of_nodes(cycle, 1, 18);
     CHECK(strstr(message_of(&file, CFX_E_VALUE), "before that is computed"));

@@ -86,7 +86,8 @@ TEST(elements_must_fit)
 {
     CHECK_REFUSED("tensor 'w': it has 1 numbers, and its sizes say 2", CFX_E_VALUE, 1,
                   (.floats = LIST(float, 1)), 2);
-    CHECK_REFUSED("tensor 'w': it has a size of -1", CFX_E_VALUE, 1, (.floats = LIST(float, 1)), -1);
+    CHECK_REFUSED("tensor 'w': it has a size of -1", CFX_E_VALUE, 1,
+                  (.floats = LIST(float, 1)), -1);
     CHECK_REFUSED("tensor 'w': its sizes are too large", CFX_E_VALUE, 1, (.floats = LIST(float, 1)),
                   INT64_MAX, 4);
     CHECK_REFUSED("tensor 'w': its elements are of type string (8), which cfx does not have",
