@@ -57,10 +57,11 @@ static const shapes patterns[] = {
                     "output_padding=[0,0] groups=1 transposed=0"},
     {"deform_conv2d", "N,2C,9,8 2O,C,2,3 N,12,8,6 2O N,6,8,6 stride=[1,1] padding=[0,0] "
                       "dilation=[1,1] groups=2 offset_groups=1"},
-    {"roi_align", "N,C,9,8 R,4 R,i1"},
-    {"roi_max_pool", "N,C,9,8 R,5"},
+    {"roi_align", "N,C,9,8 R,4 R,i1 output_size=[2,3] sampling_ratio=2 mode=avg"},
+    {"roi_max_pool", "N,C,9,8 R,5 output_size=[3,2]"},
     {"non_max_suppression", "N,B,4 N,C,B"},
-    {"resize_nd", "N,C,H,W size=[4,5] scales=~ roi=~ dims=[2,3]"},
+    {"resize_nd", "N,C,H,W size=[4,5] scales=~ roi=~ dims=[2,3] mode=cubic transform=half_pixel "
+                  "rounding=floor policy=stretch"},
     {"im2col", "N,C,9,8"},
     {"col2im", "N,4C,9 output_size=[4,4] kernel_size=[2,2] dilation=[1,1] padding=[0,0] "
                "stride=[1,1]"},
