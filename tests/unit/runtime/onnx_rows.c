@@ -186,3 +186,19 @@ TEST(bad_elements)
         cfx_datum_release(args[i]);
     cfx_runtime_free(rt);
 }
+
+TEST(cost)
+{
+    const call what = {CFX_OPID_recurrent_sequence,
+                       "'LSTM';float32[5, 2, 3];float32[1, 20, 3];float32[1, 20, 5]"};
+    cfx_error err = {0};
+    cfx_runtime *rt = cfx_runtime_new(NULL, &err);
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    cfx_datum args[CFXI_MOST_PARAMS];
+    size_t n = parse_args(&what, dims, false, NULL, args, &err);
+    CHECK_INT_EQ(2 * 10 * (60 + 100), cfxi_rt_operator_flops(rt, dims, what.op, args, n, &err));
+    while (n > 0)
+        cfx_datum_release(args[--n]);
+    cfx_dims_free(dims);
+    cfx_runtime_free(rt);
+}
