@@ -107,20 +107,22 @@ def test_external_data_is_mapped_and_stays_in_its_folder(tmp_path):
 
 
 def test_functions_of_the_model_are_inlined():
-    node = helper.make_node("Elu", ["a"], ["b"])
-    node.attribute.append(onnx.AttributeProto(name="alpha", ref_attr_name="slope",
-                                              type=onnx.AttributeProto.FLOAT))
-    add = helper.make_node("Add", ["b", "b"], ["c"])
-    twice = helper.make_function("my", "Twice", ["a"], ["c"], [add, node][::-1],
-                                 [helper.make_opsetid("", 18)], ["slope"])
-    made = model([helper.make_node("Twice", ["x"], ["y"], domain="my", slope=0.5)], [("x", [3])],
-                 [("y", [3])], functions=[twice], opsets=[helper.make_opsetid("my", 1)])
-    x = torch.tensor([-1.0, 0.0, 2.0])
-    try:
-        got = cfx.onnx.load(made.SerializeToString())(x)
-    except cfx.onnx.ReadError as error:  # the spelling of Elu has no list of attributes yet
-        pytest.skip(str(error))
-    assert torch.allclose(got, 2 * torch.nn.functional.elu(x, 0.5))
+    """With an attribute of the call, and one that has a default."""
+    soft = helper.make_node("Softmax", ["a"], ["b"])
+    soft.attribute.append(onnx.AttributeProto(name="axis", ref_attr_name="dim",
+                                              type=onnx.AttributeProto.INT))
+    total = helper.make_node("CumSum", ["b", "zero"], ["c"])
+    total.attribute.append(onnx.AttributeProto(name="reverse", ref_attr_name="back",
+                                               type=onnx.AttributeProto.INT))
+    zero = helper.make_node("Constant", [], ["zero"], value_int=0)
+    twice = helper.make_function("my", "Twice", ["a"], ["c"], [soft, zero, total],
+                                 [helper.make_opsetid("", 18)], ["dim"],
+                                 [helper.make_attribute("back", 1)])
+    made = model([helper.make_node("Twice", ["x"], ["y"], domain="my", dim=0)], [("x", [3, 2])],
+                 [("y", [3, 2])], functions=[twice], opsets=[helper.make_opsetid("my", 1)])
+    x = torch.randn(3, 2)
+    want = torch.softmax(x, 0).flip(0).cumsum(0).flip(0)
+    assert torch.allclose(cfx.onnx.load(made.SerializeToString())(x), want)
 
 
 def test_shapes_that_nodes_compute_stay_dynamic():

@@ -231,9 +231,9 @@ static cfx_var pad_constant(cfxi_import_call *c, const pad_parts *p, cfx_var val
         pads[2 * (rank - 1 - axis) + 1] = p->pads[p->n + i];
     }
     if (known)
-        return cfx_constant_pad_nd(s, x, tuple(s, pads, 2 * (size_t)(rank < 0 ? 0 : rank)),
-                                   .value = value);
-    for (int i = 0; i < p->n; i++) {
+        x = cfx_constant_pad_nd(s, x, tuple(s, pads, 2 * (size_t)(rank < 0 ? 0 : rank)),
+                                .value = value);
+    for (int i = 0; !known && i < p->n; i++) {
         x = cfx_movedim(s, x, cfx_tuple(s, p->axis[i]), cfx_ints(s, -1));
         x = cfx_constant_pad_nd(s, x, cfx_tuple(s, p->pads[i], p->pads[p->n + i]), .value = value);
         x = cfx_movedim(s, x, cfx_ints(s, -1), cfx_tuple(s, p->axis[i]));

@@ -6,16 +6,38 @@
 
 /* ---- which they are ------------------------------------------------------------------------ */
 
-static bool is_initializer(const cfxi_onnx_graph *g, cfxi_text name)
+static bool is_named(const void *item, const void *key, size_t size)
 {
+    (void)size;
+    return cfxi_onnx_same(*(const cfxi_text *)item, *(const cfxi_text *)key);
+}
+
+static void note_name(const cfxi_import *m, cfxi_hash_set *names, const cfxi_text *name)
+{
+    const uint32_t hash = cfxi_base_hash_keyed(&m->key, name->data, name->size);
+    if (!cfxi_base_set_find(names, hash, is_named, name, 0))
+        cfxi_base_set_insert(names, hash, name);
+}
+
+/* The names of all initializers; false if memory is out. */
+static bool name_initializers(const cfxi_import *m, cfxi_hash_set *names)
+{
+    const cfxi_onnx_graph *g = m->model->graph;
+    const size_t n = g->initializers.n + g->sparse_initializers.n;
+    if (n > 0 && !cfxi_base_set_presize(names, n, m->allocator))
+        return false;
     for (size_t i = 0; i < g->initializers.n; i++)
-        if (cfxi_onnx_same(g->initializers.items[i].name, name))
-            return true;
+        note_name(m, names, &g->initializers.items[i].name);
     for (size_t i = 0; i < g->sparse_initializers.n; i++)
-        if (g->sparse_initializers.items[i].values &&
-            cfxi_onnx_same(g->sparse_initializers.items[i].values->name, name))
-            return true;
-    return false;
+        if (g->sparse_initializers.items[i].values)
+            note_name(m, names, &g->sparse_initializers.items[i].values->name);
+    return true;
+}
+
+static bool is_initializer(const cfxi_import *m, const cfxi_hash_set *names, cfxi_text name)
+{
+    const uint32_t hash = cfxi_base_hash_keyed(&m->key, name.data, name.size);
+    return cfxi_base_set_find(names, hash, is_named, &name, 0) != NULL;
 }
 
 static bool is_taken(const cfxi_import_inputs *in, const char *name)
@@ -155,19 +177,14 @@ static cfx_status write_all(cfxi_import *m, cfxi_import_inputs *in, cfx_error *e
     return status != CFX_OK ? status : end != CFX_OK ? end : last;
 }
 
-cfx_status cfxi_import_read_inputs(cfxi_import *m, cfxi_import_inputs *in, cfx_error *err)
+/* The inputs that are no initializers, with names. */
+static cfx_status list_inputs(cfxi_import *m, cfxi_import_inputs *in, const cfxi_hash_set *names,
+                              cfx_error *err)
 {
     const cfxi_onnx_graph *g = m->model->graph;
-    cfx_buffer_init(&in->list, m->allocator);
-    cfx_buffer_init(&in->shapes, m->allocator);
-    cfx_buffer_init(&in->signature, m->allocator);
-    in->values = cfxi_base_arena_zeros(&m->arena, g->inputs.n, sizeof *in->values);
-    in->names = cfxi_base_arena_zeros(&m->arena, g->inputs.n, sizeof *in->names);
-    if (!in->values || !in->names)
-        return cfxi_base_nomem(err);
     for (size_t i = 0; i < g->inputs.n; i++) {
         const cfxi_onnx_value *v = &g->inputs.items[i];
-        if (is_initializer(g, v->name))
+        if (is_initializer(m, names, v->name))
             continue;
         const char *name = unique(m, in, v->name);
         if (!name || cfx_buffer_append(&in->list, ", ", in->n ? 2 : 0) != CFX_OK ||
@@ -176,7 +193,23 @@ cfx_status cfxi_import_read_inputs(cfxi_import *m, cfxi_import_inputs *in, cfx_e
         in->values[in->n] = v;
         in->names[in->n++] = name;
     }
-    return write_all(m, in, err);
+    return CFX_OK;
+}
+
+cfx_status cfxi_import_read_inputs(cfxi_import *m, cfxi_import_inputs *in, cfx_error *err)
+{
+    const size_t n = m->model->graph->inputs.n;
+    cfxi_hash_set names = {0};
+    cfx_buffer_init(&in->list, m->allocator);
+    cfx_buffer_init(&in->shapes, m->allocator);
+    cfx_buffer_init(&in->signature, m->allocator);
+    in->values = cfxi_base_arena_zeros(&m->arena, n, sizeof *in->values);
+    in->names = cfxi_base_arena_zeros(&m->arena, n, sizeof *in->names);
+    if (!in->values || !in->names || !name_initializers(m, &names))
+        return cfxi_base_nomem(err);
+    const cfx_status status = list_inputs(m, in, &names, err);
+    cfxi_base_set_free(&names, m->allocator);
+    return status == CFX_OK ? write_all(m, in, err) : status;
 }
 
 void cfxi_import_inputs_free(cfxi_import_inputs *in)
