@@ -25,7 +25,9 @@ typedef enum formula {
     ATTENTION,
     HEADS,        /* multi_head_attention_forward */
     RECURRENT,
-    CELL
+    CELL,
+    SEQUENCE,     /* recurrent_sequence */
+    STATES        /* linear_attention */
 } formula;
 
 typedef struct row {
@@ -51,6 +53,8 @@ static const row rows[CFX_OPERATOR_COUNT] = {
     ROW(lstm, RECURRENT, 0), ROW(gru, RECURRENT, 0), ROW(rnn_tanh, RECURRENT, 0),
     ROW(rnn_relu, RECURRENT, 0), ROW(lstm_cell, CELL, 0), ROW(gru_cell, CELL, 0),
     ROW(rnn_tanh_cell, CELL, 0), ROW(rnn_relu_cell, CELL, 0),
+    ROW(recurrent_sequence, SEQUENCE, 0), ROW(linear_attention, STATES, 0),
+    ROW(deform_conv2d, CONVOLUTION, 0),
     /* max, subtract, exp, sum, divide */
     ROW(softmax, RESULT, 5), ROW(log_softmax, RESULT, 5), ROW(_softmax, RESULT, 5),
     ROW(_log_softmax, RESULT, 5), ROW(softmin, RESULT, 5), ROW(logsumexp, INPUT, 4),
@@ -250,6 +254,23 @@ static int64_t cell(const counting *k)
     return times(k, 2, times(k, input && input->ndim > 1 ? input->size[0] : 1, weights));
 }
 
+/* Every step multiplies what it reads and the last state by all weights. */
+static int64_t sequence(const counting *k)
+{
+    const cfx_tensor *x = tensor_at(k, 1);
+    const int64_t weights = plus(k, product(k, tensor_at(k, 2), 0), product(k, tensor_at(k, 3), 0));
+    const int64_t steps = x && x->ndim == 3 ? times(k, x->size[0], x->size[1]) : 0;
+    return times(k, 2, times(k, steps, weights));
+}
+
+/* Every step writes the state of each head of keys, and reads it for each head of queries. */
+static int64_t states(const counting *k)
+{
+    const cfx_tensor *v = tensor_at(k, 2);
+    const int64_t both = plus(k, product(k, tensor_at(k, 0), 0), product(k, tensor_at(k, 1), 0));
+    return times(k, 2, times(k, both, v && v->ndim == 4 ? v->size[3] : 0));
+}
+
 static int64_t evaluate(const counting *k, row r)
 {
     const int64_t result = product(k, k->result, 0);
@@ -295,6 +316,10 @@ static int64_t evaluate(const counting *k, row r)
         return recurrent(k);
     case CELL:
         return cell(k);
+    case SEQUENCE:
+        return sequence(k);
+    case STATES:
+        return states(k);
     }
     return 0;
 }

@@ -55,6 +55,13 @@ static const shapes patterns[] = {
     {"conv_transpose3d", "N,C,3,H,W C,O,K,L,1 O groups=1"},
     {"convolution", "N,C,9,9 O,C,K,L O stride=[1,1] padding=[1,1] dilation=[1,1] "
                     "output_padding=[0,0] groups=1 transposed=0"},
+    {"deform_conv2d", "N,2C,9,8 2O,C,2,3 N,12,8,6 2O N,6,8,6 stride=[1,1] padding=[0,0] "
+                      "dilation=[1,1] groups=2 offset_groups=1"},
+    {"roi_align", "N,C,9,8 R,4 R,i1 output_size=[2,3] sampling_ratio=2 mode=avg"},
+    {"roi_max_pool", "N,C,9,8 R,5 output_size=[3,2]"},
+    {"non_max_suppression", "N,B,4 N,C,B"},
+    {"resize_nd", "N,C,H,W size=[4,5] scales=~ roi=~ dims=[2,3] mode=cubic transform=half_pixel "
+                  "rounding=floor policy=stretch"},
     {"im2col", "N,C,9,8"},
     {"col2im", "N,4C,9 output_size=[4,4] kernel_size=[2,2] dilation=[1,1] padding=[0,0] "
                "stride=[1,1]"},
@@ -95,6 +102,9 @@ static const shapes patterns[] = {
     {"multi_head_attention_forward",
      "L,N,4E S,N,4E S,N,4E 12E,4E 12E ~ ~ 4E,4E 4E N,S L,S ~ ~ ~ ~ ~ embed_dim_to_check=4E "
      "num_heads=2 use_separate_proj_weight=0 is_causal=0 dropout_p=0 add_zero_attn=0"},
+    {"linear_attention", "N,T,2H,K N,T,H,K N,T,H,V N,H,K,V N,T,H,K N,T,H rule=gated_delta"},
+    {"recurrent_sequence", "T,N,I 1,4H,I 1,4H,H 1,8H N,i2 1,N,H 1,N,H 1,3H cell=LSTM "
+                           "direction=forward activations= alpha=[] beta=[]"},
     {"lstm", "T,N,I 1,N,H;1,N,H 4H,I;4H,H;4H;4H has_biases=1 num_layers=1 bidirectional=0 "
              "batch_first=0"},
     {"gru", "T,N,I 1,N,H 3H,I;3H,H;3H;3H has_biases=1 num_layers=1 bidirectional=0 batch_first=0"},

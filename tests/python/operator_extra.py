@@ -4,6 +4,7 @@ import builtins
 import math
 import operator
 
+import operator_onnx
 import torch
 
 aten = torch.ops.aten
@@ -281,6 +282,7 @@ def calls():
         "view_dtype": [(aten.view.dtype, x, torch.int32), (aten.view.dtype, x, torch.int16)],
         "where_nonzero": [(lambda c: list(torch.where(c)), x > 0)],
         "zero": [(aten.zero.default, x)],
+        **operator_onnx.calls(),
     }
 
 

@@ -68,10 +68,14 @@ TEST(convolutions)
     CHECK_STR_EQ("1152", flops(CFX_OPID_conv2d, "[1, 4, 6, 6]; [4, 1, 3, 3]; [4]; 1; 0; 1; 4"));
     CHECK_STR_EQ("7776", flops(CFX_OPID_conv_transpose2d, "[1, 3, 6, 6]; [3, 4, 3, 3]"));
     CHECK_STR_EQ("108*N", flops(CFX_OPID_conv1d, "[N, 3, 4]; [3, 3, 2]"));
+    CHECK_STR_EQ("3888*N", flops(CFX_OPID_deform_conv2d,
+                                 "[N, 4, 5, 5]; [6, 4, 3, 3]; [N, 18, 3, 3]"));
 }
 
 TEST(attention_and_recurrent_layers)
 {
+    CHECK_STR_EQ("2520", flops(CFX_OPID_linear_attention,
+                               "[2, 3, 4, 5]; [2, 3, 2, 5]; [2, 3, 2, 7]"));
     /* 2 * 4 heads * 5 queries * 7 keys * (8 + 8) */
     CHECK_STR_EQ("4480", flops(CFX_OPID_scaled_dot_product_attention,
                                "[4, 5, 8]; [4, 7, 8]; [4, 7, 8]"));

@@ -2,7 +2,7 @@
  *
  * Every method works along one axis after the other: a place of the result is a weighted sum of a
  * few places of the input. The nearest place has one, of weight 1, and keeps any type. */
-#include "runtime/spatial.h"
+#include "resize_impl.h"
 
 #include <math.h>
 
@@ -224,15 +224,7 @@ cfx_status cfxi_rule_resize(cfxi_call *c)
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* Place o is the sum of weight[o * taps + k] * place index[o * taps + k]. */
-typedef struct axis {
-    int64_t in;
-    int64_t out;
-    int64_t taps;
-    int64_t *index;
-    double *weight;
-    int bits;  /* of weights that are integers */
-} axis;
+typedef cfxi_resize_axis axis;
 
 /* PyTorch computes places in the type of the elements: what rounding does to them shows. */
 static inline double rounded(double v, bool narrow) { return narrow ? (float)v : v; }
@@ -263,7 +255,7 @@ static int64_t whole(double at, int64_t n)
 
 static int64_t clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
 
-static double cubic(double x, double a)
+double cfxi_conv_cubic(double x, double a)
 {
     x = fabs(x);
     if (x <= 1)
@@ -290,7 +282,7 @@ static void interpolation_weights(const arguments *a, size_t d, bool narrow, axi
             double first = floor(at);
             for (int k = 0; k < 4; k++) {
                 index[k] = clamp(whole(first, x->in + 1) - 1 + k, x->in);
-                weight[k] = cubic(at - first + 1 - k, -0.75);
+                weight[k] = cfxi_conv_cubic(at - first + 1 - k, -0.75);
             }
         }
     }
@@ -318,7 +310,8 @@ static void smooth_weights(const arguments *a, size_t d, bool narrow, axis *x)
         for (int64_t k = 0; k < x->taps; k++) {
             double t = ((double)(lo + k) - center + 0.5) * inverse;
             double w = lo + k >= hi ? 0
-                       : a->method == CUBIC ? cubic(t, -0.5) : fabs(t) < 1 ? 1 - fabs(t) : 0;
+                       : a->method == CUBIC ? cfxi_conv_cubic(t, -0.5)
+                                            : fabs(t) < 1 ? 1 - fabs(t) : 0;
             x->index[o * x->taps + k] = clamp(lo + k, x->in);
             x->weight[o * x->taps + k] = w;
             sum += w;
@@ -349,7 +342,6 @@ typedef struct job {
     atomic_bool failed;
 } job;
 
-/* Resizes along one axis: [outer, in, inner] to [outer, out, inner]. */
 #define PASS(type)                                                                                 \
     static void pass_##type(const axis *a, int64_t outer, int64_t inner, const type *x, type *y)   \
     {                                                                                              \
@@ -419,8 +411,8 @@ static void round_weights(axis *a)
     drop_wild_weights(a);
 }
 
-static void pass(cfx_dtype type, const axis *a, int64_t outer, int64_t inner, const void *x,
-                 void *y)
+void cfxi_conv_resize_pass(cfx_dtype type, const cfxi_resize_axis *a, int64_t outer, int64_t inner,
+                           const void *x, void *y)
 {
     if (type == CFX_DTYPE_FLOAT32)
         pass_float(a, outer, inner, x, y);
@@ -444,7 +436,7 @@ static void resize_plane(const job *j, const char *x, char *y, char *temp)
             inner *= i > d ? size[i] : 1;
         }
         char *to = d == last ? y : temp + (d % 2) * (size_t)j->largest * item;
-        pass(j->type, &j->axes[d], outer, inner, x, to);
+        cfxi_conv_resize_pass(j->type, &j->axes[d], outer, inner, x, to);
         size[d] = j->axes[d].out;
         x = to;
     }

@@ -136,23 +136,27 @@ cfx_status cfxi_rule_rand_like(cfxi_call *c)
     return cfxi_rt_result_like(c, 0, dtype, x);
 }
 
+/* Whether a number is one that only a run knows: nothing can be said of it. */
+static bool is_unknown(const cfxi_call *c, size_t i) { return c->args[i].symbolic; }
+
 /* (self, the distribution's numbers): of the type and layout of self. */
 cfx_status cfxi_rule_continuous(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     CFX_TRY(check_continuous(c, (cfx_dtype)x->dtype));
-    if (c->op == CFX_OPID_exponential && !(cfxi_rt_float(c, 1) > 0))
+    if (c->op == CFX_OPID_exponential && !is_unknown(c, 1) && !(cfxi_rt_float(c, 1) > 0))
         return cfxi_fail(c, CFX_E_SHAPE, "exponential_ expects lambda > 0.0, but found lambda=%g",
                          cfxi_rt_float(c, 1));
-    if (c->op == CFX_OPID_uniform && cfxi_rt_float(c, 1) > cfxi_rt_float(c, 2))
+    if (c->op == CFX_OPID_uniform && !is_unknown(c, 1) && !is_unknown(c, 2) &&
+        cfxi_rt_float(c, 1) > cfxi_rt_float(c, 2))
         return cfxi_fail(c, CFX_E_SHAPE, "uniform_ expects to return a [from, to) range, but found "
                          "from=%g > to=%g", cfxi_rt_float(c, 1), cfxi_rt_float(c, 2));
     if (c->op == CFX_OPID_normal)
         CFX_TRY(check_spread(c, cfxi_rt_float(c, 2)));
-    if (c->op == CFX_OPID_log_normal && !(cfxi_rt_float(c, 2) > 0))
+    if (c->op == CFX_OPID_log_normal && !is_unknown(c, 2) && !(cfxi_rt_float(c, 2) > 0))
         return cfxi_fail(c, CFX_E_SHAPE, "log_normal_ expects std > 0.0, but found std=%g",
                          cfxi_rt_float(c, 2));
-    if (c->op == CFX_OPID_cauchy && !(cfxi_rt_float(c, 2) > 0))
+    if (c->op == CFX_OPID_cauchy && !is_unknown(c, 2) && !(cfxi_rt_float(c, 2) > 0))
         return cfxi_fail(c, CFX_E_SHAPE, "cauchy_ expects sigma > 0.0, but found sigma=%g",
                          cfxi_rt_float(c, 2));
     return cfxi_rt_result_like(c, 0, (cfx_dtype)x->dtype, x);
@@ -162,7 +166,7 @@ cfx_status cfxi_rule_geometric(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     double p = cfxi_rt_float(c, 1);
-    if (!(p > 0 && p < 1))
+    if (!is_unknown(c, 1) && !(p > 0 && p < 1))
         return cfxi_fail(c, CFX_E_SHAPE, "geometric_ expects p to be in (0, 1), but got p=%g", p);
     return cfxi_rt_result_like(c, 0, (cfx_dtype)x->dtype, x);
 }
