@@ -56,7 +56,7 @@ if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "complete",
-    "config", "experimental", "graph_module", "interop", "lowering", "operator_schemas",
+    "config", "experimental", "graph_module", "interop", "lowering", "onnx", "operator_schemas",
     "package", "passes", "proxy", "runtime", "scripting", "shapes", "subgraph_rewriter",
     "traceback", "weights",
 )  # fmt: skip

@@ -753,6 +753,10 @@ def _save_package(
     path: Any, model: str, texts: dict[str, str], tensors: dict[str, Any] | None, progress: Any,
     file: str | None = ..., shard_size: int = ..., /,
 ) -> None: ...
+def _save_onnx(
+    path: Any, model: str, texts: dict[str, str],
+    tensors: dict[str, Any], opset: int, external: bool, /,
+) -> list[tuple[str, str, str, str]]: ...
 def _load_package(
     source: Any, copy: bool, verify: bool, skip_files: bool = ..., /
 ) -> tuple[str, str, int, dict[str, str], dict[str, Tensor] | None]: ...
