@@ -167,7 +167,9 @@ static void add_output(job *j, cfxi_ev *v, const char *wish)
     cfxi_exporter *x = &j->x;
     cfxi_export_call call = {.x = x, .node = x->at};
     cfxi_export_call *c = &call;
-    if (v->broken || x->failed || cfxi_export_is_none(v))
+    if (v->unmade || (v->broken && x->findings == 0))
+        cfxi_export_refuse(c, "the result '%s' is not there in ONNX", wish);
+    if (v->unmade || v->broken || x->failed || cfxi_export_is_none(v))
         return;
     if (v->datum.kind != CFX_DATUM_TENSOR && !cfxi_export_is_number(v)) {
         cfxi_export_refuse(c, "the result '%s' is a %s; ONNX models return tensors", wish,

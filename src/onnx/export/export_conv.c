@@ -4,6 +4,8 @@
  */
 #include "export_impl.h"
 
+#include <math.h>
+
 enum { MOST_SPATIAL = 3 };
 
 /* int[n], where one number stands for all. */
@@ -188,39 +190,45 @@ cfxi_ev *cfxi_export_avg_pool(cfxi_export_call *c)
 
 /* ---- adaptive pooling ---------------------------------------------------------------------- */
 
-/* What each result is the mean of, as a matrix: (sizes in, sizes out). */
-static cfxi_ev *mean_matrix(cfxi_export_call *c, int64_t in, int64_t out)
+/* Which elements each result is of: a matrix of bool (sizes in, sizes out). Result i is of those
+ * from i*in/out, rounded down, to (i + 1)*in/out, rounded up. */
+static cfxi_ev *adaptive_mask(cfxi_export_call *c, cfxi_ev *in, cfxi_ev *out)
 {
-    float *m = cfxi_export_room(c->x, (size_t)(in * out), sizeof *m);
-    if (!m)
-        return &c->x->broken;
-    for (int64_t o = 0; o < out; o++) {
-        const int64_t first = o * in / out;
-        const int64_t end = ((o + 1) * in + out - 1) / out;
-        for (int64_t i = first; i < end; i++)
-            m[i * out + o] = 1.0F / (float)(end - first);
-    }
-    cfxi_ev *flat = cfxi_export_constant(c->x, CFX_DTYPE_FLOAT32, m, (size_t)(in * out), 1);
-    return CAST(NODE("Reshape", flat, INTS(in, out)), cfxi_export_result_dtype(c));
+    cfxi_ev *places = cfxi_export_unsqueeze(c, cfxi_export_range(c, in), 1);
+    cfxi_ev *results = cfxi_export_range(c, out);
+    cfxi_ev *first = NODE("Div", NODE("Mul", results, in), out);
+    cfxi_ev *next = NODE("Mul", NODE("Add", results, INT(1)), in);
+    cfxi_ev *end = NODE("Div", NODE("Sub", NODE("Add", next, out), INT(1)), out);
+    return NODE("And", NODE("GreaterOrEqual", places, first), NODE("Less", places, end));
 }
 
-/* Each dimension on its own: a mean of means over windows of the same size in each row. */
-static cfxi_ev *average_dims(cfxi_export_call *c, cfxi_ev *x, const int64_t *out, size_t n)
+/* Each dimension on its own: a product with the mask, divided by how many each result is of. */
+static cfxi_ev *average_dims(cfxi_export_call *c, cfxi_ev *x, cfxi_ev *const *out, size_t n)
 {
     const int rank = c->args[0]->rank;
+    const int64_t axis[] = {0};
     for (size_t i = 0; i < n; i++) {
         const int dim = rank - (int)n + (int)i;
-        const int64_t in = cfxi_export_known_size(c->x, c->args[0], dim);
-        if (in < 0)
-            return cfxi_export_refuse(c, "adaptive pooling to a size other than 1 needs a known "
-                                      "input size; capture the model with that size fixed");
-        if (in == out[i])
-            continue;
+        cfxi_ev *mask = adaptive_mask(c, SIZE(c->args[0], dim), out[i]);
+        mask = CAST(mask, cfxi_export_result_dtype(c));
+        cfxi_ev *means = NODE("Div", mask, cfxi_export_reduce(c, "ReduceSum", mask, axis, 1, true));
         x = cfxi_export_swap(c, x, (size_t)rank, (size_t)dim, (size_t)rank - 1);
-        x = NODE("MatMul", x, mean_matrix(c, in, out[i]));
+        x = NODE("MatMul", x, means);
         x = cfxi_export_swap(c, x, (size_t)rank, (size_t)dim, (size_t)rank - 1);
     }
     return x;
+}
+
+/* The wanted sizes: None keeps that of the input. */
+static void wanted_sizes(cfxi_export_call *c, cfxi_ev **out, size_t n)
+{
+    cfxi_ev **items;
+    const size_t have = cfxi_export_items(c, 1, &items);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = have == 0 ? INT(1) : items[have == 1 ? 0 : i];
+        if (cfxi_export_is_none(out[i]))
+            out[i] = SIZE(c->args[0], (int64_t)i - (int64_t)n);
+    }
 }
 
 /* The sizes of the result; false if one of them is not known. */
@@ -236,19 +244,37 @@ static bool sizes_out(cfxi_export_call *c, int64_t *out, size_t n)
 
 cfxi_ev *cfxi_export_adaptive_avg_pool(cfxi_export_call *c)
 {
-    int64_t out[MOST_SPATIAL];
     int64_t axes[MOST_SPATIAL];
+    cfxi_ev *out[MOST_SPATIAL];
     const size_t n = spatial_of(c);
     bool ones = true;
-    if (!sizes_out(c, out, n))
-        return cfxi_export_refuse(c, "adaptive pooling keeps a size that is not known; capture "
-                                  "the model with that size fixed");
+    wanted_sizes(c, out, n);
     for (size_t i = 0; i < n; i++) {
-        ones = ones && out[i] == 1;
+        ones = ones && cfxi_export_is_known(out[i]) && out[i]->datum.as.i == 1;
         axes[i] = (int64_t)i - (int64_t)n;
     }
     return ones ? cfxi_export_reduce(c, "ReduceMean", IN(0), axes, n, true)
                 : average_dims(c, IN(0), out, n);
+}
+
+/* The greatest element where the mask is true, dimension by dimension. */
+static cfxi_ev *greatest_dims(cfxi_export_call *c)
+{
+    const int64_t axis[] = {-2};
+    const int rank = c->args[0]->rank;
+    const size_t n = spatial_of(c);
+    cfxi_ev *out[MOST_SPATIAL];
+    cfxi_ev *x = IN(0);
+    wanted_sizes(c, out, n);
+    for (size_t i = 0; i < n; i++) {
+        const size_t dim = (size_t)rank - n + i;
+        cfxi_ev *mask = adaptive_mask(c, SIZE(c->args[0], (int64_t)dim), out[i]);
+        x = cfxi_export_swap(c, x, (size_t)rank, dim, (size_t)rank - 1);
+        x = NODE("Where", mask, cfxi_export_unsqueeze(c, x, -1), LIKE(x, -INFINITY));
+        x = cfxi_export_reduce(c, "ReduceMax", x, axis, 1, false);
+        x = cfxi_export_swap(c, x, (size_t)rank, dim, (size_t)rank - 1);
+    }
+    return x;
 }
 
 cfxi_ev *cfxi_export_adaptive_max_pool(cfxi_export_call *c)
@@ -262,8 +288,10 @@ cfxi_ev *cfxi_export_adaptive_max_pool(cfxi_export_call *c)
     for (size_t i = 0; i < n; i++) {
         const int64_t in = cfxi_export_known_size(c->x, c->args[0], (int64_t)i - (int64_t)n);
         if (!sizes_out(c, out, n) || in < 0 || in % out[i] != 0)
-            return cfxi_export_refuse(c, "adaptive max pooling is written where the input size is "
-                                      "known and a multiple of the output size");
+            return !places ? greatest_dims(c)
+                           : cfxi_export_refuse(c, "places of adaptive max pooling are written "
+                                                "where the input size is known and a multiple of "
+                                                "the output size");
         p.kernel[i] = p.stride[i] = in / out[i];
     }
     const bool single = c->args[0]->rank == (int)n + 1;

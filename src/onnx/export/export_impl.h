@@ -67,6 +67,7 @@ struct cfxi_ev {
     uint32_t version;          /* of the memory: how often it was written to, */
     uint32_t seen;             /*   and how often when `name` was made */
     bool broken;               /* what it is made of was refused: nobody is told again */
+    bool unmade;               /* a result that its rule left out */
 };
 
 /* A graph that is being written: the model's, a branch, or the body of a loop. */

@@ -6,6 +6,15 @@
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
+/* A result that a rule left out, and that is used after all. */
+static bool is_unmade(const cfxi_ev *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (is_unmade(v->items[i]))
+            return true;
+    return v->unmade;
+}
+
 static bool is_broken(const cfxi_ev *v)
 {
     for (size_t i = 0; i < v->n; i++)
@@ -107,6 +116,14 @@ static bool rename_output(cfxi_exporter *x, cfxi_ev *v, const cfx_node *node)
     return true;
 }
 
+/* A result that the rule did not make: who uses it is told. */
+static cfxi_ev *without(cfxi_exporter *x, cfxi_ev *v)
+{
+    if (v != &x->broken)
+        v->unmade = true;
+    return v;
+}
+
 /* What a rule gave, with what is known of it: a new value, whose type is the row's. */
 static cfxi_ev *adopt(cfxi_exporter *x, cfxi_ev *v, cfx_datum known, const cfx_node *node)
 {
@@ -114,10 +131,13 @@ static cfxi_ev *adopt(cfxi_exporter *x, cfxi_ev *v, cfx_datum known, const cfx_n
     if (v->broken || x->failed)
         return &x->broken;
     cfxi_ev *own = cfxi_export_of_datum(x, known);
+    if (v->unmade)
+        return without(x, own);
     const cfx_datum *items = cfx_datum_items(known, &n);
     if (items) {
         for (size_t i = 0; i < own->n && i < v->n; i++)
             own->items[i] = is_constant(items[i]) ? own->items[i]
+                            : v->items[i]->broken ? without(x, own->items[i])
                                                   : adopt(x, v->items[i], items[i], NULL);
         return own;
     }
@@ -260,11 +280,15 @@ cfxi_ev *cfxi_export_apply(cfxi_exporter *x, const cfx_node *node, cfx_operator 
 {
     cfxi_export_call c = {.x = x, .node = node, .op = op};
     const cfx_operator functional = cfx_operator_functional(op);
-    for (size_t i = 0; i < n; i++)
-        if (given[i] && is_broken(given[i]))
+    for (size_t i = 0; i < n; i++)  /* of a tuple, some results may be there and others not */
+        if (given[i] && (op == CFX_OPID_getitem ? given[i]->broken : is_broken(given[i])))
             return &x->broken;
     if (x->failed)
         return &x->broken;
+    for (size_t i = 0; i < n && op != CFX_OPID_getitem; i++)
+        if (given[i] && is_unmade(given[i]))
+            return cfxi_export_refuse(&c, "it uses a result that only training needs, and that "
+                                      "ONNX does not have");
     if (takes_regions(op))
         return apply_regions(&c, given, n);
     if (functional != CFX_OPID_NONE && functional != op)
