@@ -1,4 +1,5 @@
 """ONNX files: cfx.onnx.save (docs/onnx.md)."""
+import copy
 import os
 from typing import Any
 
@@ -8,7 +9,7 @@ from . import _core, _glue
 from ._glue.listing import public_names
 from .graph_module import GraphModule
 from .package import _value_text, _written
-from .text import as_cfx
+from .text import as_cfx, text
 
 __all__ = ["ExportError", "save"]
 
@@ -39,6 +40,9 @@ def save(model: Any, path: str | os.PathLike[str], *, opset: int = 18, external:
         raise TypeError(f"save needs a GraphModule, such as cfx.capture and cfx.symbolic_trace "
                         f"return, not {type(model).__name__}")
     texts, tensors = _written(model)
+    graph = copy.deepcopy(model.graph)
+    if not _core._lower(graph, model):  # while modules are at hand, with functions as attributes
+        texts["graph.ir"] = text(graph)
     if inputs is not None:
         texts["signature.ir"] = _value_text(_signature(model, inputs))
     findings = _core._save_onnx(path, type(model).__name__, texts, tensors, opset, external)

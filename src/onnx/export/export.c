@@ -33,6 +33,7 @@ static cfxi_text text_of(const char *text) { return (cfxi_text){text, strlen(tex
 static cfx_status note_unlowered(void *ctx, const cfx_node *n, const char *why)
 {
     cfxi_export_call c = {.x = ctx, .node = n};
+    c.x->unlowered = true;
     cfxi_export_refuse(&c, "%s", why);
     return CFX_OK;
 }

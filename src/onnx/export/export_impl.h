@@ -95,6 +95,7 @@ struct cfxi_exporter {
     const cfx_node *at;        /* being exported: for names, lines and findings */
     size_t made;               /* nodes for it so far */
     size_t findings;
+    bool unlowered;            /* some calls could not be lowered: there is a finding for each */
     char first[400];           /* of them */
     cfx_error *err;
     bool failed;               /* memory is out: *err says so */
@@ -252,8 +253,14 @@ cfxi_ev *cfxi_export_graph(cfxi_exporter *x, cfx_graph *g, cfxi_ev *const *input
 /* Begins and ends a graph inside the present one. */
 void cfxi_export_scope_begin(cfxi_exporter *x, cfxi_export_scope *s);
 cfxi_onnx_graph *cfxi_export_scope_end(cfxi_exporter *x, const char *name);
-/* The type of a value as ONNX has it; `sizes` false: without its shape. */
+/* The type of a value as ONNX has it; `sizes` false: its rank alone. */
 cfxi_onnx_type *cfxi_export_type(cfxi_exporter *x, const cfxi_ev *v, bool sizes);
+
+/* ---- parts (export_parts.c) ---------------------------------------------------------------- */
+
+/* What is known of split and unbind where the number of parts is not: those that the graph uses.
+ * Sets c->result, clears *err; false if that does not help. */
+bool cfxi_export_used_parts(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_error *err);
 
 /* ---- writing to tensors (export_writes.c) -------------------------------------------------- */
 

@@ -317,7 +317,7 @@ static cfxi_ev *split_by(cfxi_export_call *c, int64_t dim, cfxi_ev *lengths)
     return cfxi_export_list(c->x, parts, n);
 }
 
-/* Parts of `size` each, the last one what is left. */
+/* Parts of `size` each, the last one what is left: ends are cut to the size. */
 static cfxi_ev *split_each(cfxi_export_call *c, int64_t dim, cfxi_ev *size)
 {
     const size_t n = num_results(c);
@@ -325,7 +325,7 @@ static cfxi_ev *split_each(cfxi_export_call *c, int64_t dim, cfxi_ev *size)
     for (size_t i = 0; parts && i < n; i++) {
         cfxi_ev *start = NODE("Mul", size, INT((int64_t)i));
         cfxi_ev *end = NODE("Mul", size, INT((int64_t)i + 1));
-        parts[i] = cfxi_export_slice(c, ARG(0), dim, start, i + 1 < n ? end : NULL, 1);
+        parts[i] = cfxi_export_slice(c, ARG(0), dim, start, end, 1);
     }
     return parts ? cfxi_export_list(c->x, parts, n) : &c->x->broken;
 }

@@ -209,13 +209,14 @@ static bool infer(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_erro
     for (size_t i = 0; i < n; i++)
         data[i] = given[i] ? given[i]->datum : cfx_datum_invalid();
     c->result = cfx_operator_infer(x->rt, x->dims, c->op, data, n, why);
-    if (c->result.kind == CFX_DATUM_INVALID)
+    if (c->result.kind == CFX_DATUM_INVALID && !cfxi_export_used_parts(c, given, n, why))
         return false;
     cfxi_export_own(x, c->result);
     for (size_t i = 0; i < s->num_params; i++)
         full[i] = cfx_datum_invalid();
     cfxi_call call = {.op = c->op, .rt = x->rt, .dims = x->dims, .infer = true, .err = why};
-    const cfx_status status = cfxi_rt_arguments(&call, s, data, n, full);
+    const bool python = cfxi_rt_arguments(&call, s, data, n, full) != CFX_OK &&
+                        why->status != CFX_E_NOMEM;
     c->n = s->num_params;
     c->full = cfxi_export_room(x, c->n, sizeof *c->full);
     c->args = cfxi_export_room(x, c->n, sizeof *c->args);
@@ -224,13 +225,17 @@ static bool infer(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_erro
             cfx_datum_release(full[i]);
             continue;
         }
+        if (python && i < n) {  /* lists, which the row takes as Python does */
+            cfx_datum_release(full[i]);
+            full[i] = cfx_datum_retain(data[i]);
+        }
         if (full[i].kind == CFX_DATUM_INVALID)
             full[i] = cfx_datum_none();
         c->full[i] = cfxi_export_own(x, full[i]);
         c->args[i] = i < n && given[i] && given[i]->datum.kind != CFX_DATUM_INVALID
                          ? given[i] : cfxi_export_of_datum(x, full[i]);
     }
-    return status == CFX_OK && !x->failed;
+    return (python || why->status == CFX_OK) && !x->failed;
 }
 
 /* Branches and loops: their rules follow the regions themselves. */
@@ -303,6 +308,9 @@ static cfxi_ev *export_call(cfxi_exporter *x, const cfx_node *n)
     const cfx_operator op = cfx_node_operator(n);
     cfxi_export_call c = {.x = x, .node = n, .op = op};
     const size_t num_args = cfx_node_num_args(n);
+    const char *target = cfx_node_target(n, NULL, NULL);
+    if (x->unlowered && (!target || strncmp(target, "cfx.ops.", 8) != 0))
+        return &x->broken;  /* lowering has told why */
     if (op == CFX_OPID_NONE)
         return cfxi_export_refuse(&c, "it is not an operator of cfx's table; replace it by "
                                   "operators of torch");
@@ -448,9 +456,9 @@ cfxi_onnx_type *cfxi_export_type(cfxi_exporter *x, const cfxi_ev *v, bool sizes)
         return NULL;
     tensor->dtype = cfxi_onnx_dtype_number(cfxi_export_dtype(v));
     type->tensor = tensor;
-    if (rank < 0 || !sizes)
+    if (rank < 0)
         return type;
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; sizes && i < rank; i++)
         describe_dim(x, v, i, &dims[i]);
     shape->dims.items = dims;
     shape->dims.n = (size_t)rank;
