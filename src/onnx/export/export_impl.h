@@ -68,6 +68,8 @@ struct cfxi_ev {
     uint32_t seen;             /*   and how often when `name` was made */
     bool broken;               /* what it is made of was refused: nobody is told again */
     bool unmade;               /* a result that its rule left out */
+    bool maybe_none;           /* None on another way: a value that nobody uses stands for it */
+    bool shared;               /* a branch or a loop has returned it: who else holds it, is not known */
 };
 
 /* A graph that is being written: the model's, a branch, or the body of a loop. */
@@ -258,9 +260,9 @@ cfxi_onnx_type *cfxi_export_type(cfxi_exporter *x, const cfxi_ev *v, bool sizes)
 
 /* ---- parts (export_parts.c) ---------------------------------------------------------------- */
 
-/* What is known of split and unbind where the number of parts is not: those that the graph uses.
- * Sets c->result, clears *err; false if that does not help. */
-bool cfxi_export_used_parts(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_error *err);
+/* What is known of a call whose own rule needs to know sizes: of split and unbind, the parts that the
+ * graph uses; of attention, its shape. Sets c->result, clears *err; false if that does not help. */
+bool cfxi_export_described(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_error *err);
 
 /* ---- writing to tensors (export_writes.c) -------------------------------------------------- */
 
@@ -268,6 +270,8 @@ bool cfxi_export_used_parts(cfxi_export_call *c, cfxi_ev *const *given, size_t n
 cfxi_ev *cfxi_export_fresh(cfxi_exporter *x, cfxi_ev *v);
 /* Notes that `v` shares memory with args[0]. */
 void cfxi_export_note_view(cfxi_exporter *x, cfxi_ev *v, const cfxi_export_call *c, size_t item);
+/* The tensor whose memory it is. */
+cfxi_ev *cfxi_export_root(cfxi_ev *v);
 /* `v` has these elements from now on, and so has what it is a view of. */
 cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements);
 

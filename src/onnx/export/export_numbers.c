@@ -91,13 +91,16 @@ cfxi_ev *cfxi_export_truth(cfxi_export_call *c)
 
 cfxi_ev *cfxi_export_not(cfxi_export_call *c) { return NODE("Not", cfxi_export_truth(c)); }
 
-/* All operands of a variadic row, in the type of the result. */
+/* All operands of a variadic row, in the type of the result. As Python has it, a later one counts if
+ * it is greater (or less): NaN is neither. */
 static cfxi_ev *extreme(cfxi_export_call *c, const char *op, cfxi_ev *const *items, size_t n)
 {
     const cfx_dtype dtype = cfxi_export_computes(cfxi_export_result_dtype(c));
     cfxi_ev *made = CAST(items[0], dtype);
-    for (size_t i = 1; i < n; i++)
-        made = NODE(op, made, CAST(items[i], dtype));
+    for (size_t i = 1; i < n; i++) {
+        cfxi_ev *next = CAST(items[i], dtype);
+        made = NODE("Where", NODE(op, next, made), next, made);
+    }
     return made;
 }
 
@@ -111,10 +114,10 @@ static cfxi_ev *extreme_of_list(cfxi_export_call *c, const char *op)
     return extreme(c, op, list->items, list->n);
 }
 
-cfxi_ev *cfxi_export_builtin_max(cfxi_export_call *c) { return extreme_of_list(c, "Max"); }
-cfxi_ev *cfxi_export_builtin_min(cfxi_export_call *c) { return extreme_of_list(c, "Min"); }
-cfxi_ev *cfxi_export_sym_max(cfxi_export_call *c) { return extreme(c, "Max", c->args, 2); }
-cfxi_ev *cfxi_export_sym_min(cfxi_export_call *c) { return extreme(c, "Min", c->args, 2); }
+cfxi_ev *cfxi_export_builtin_max(cfxi_export_call *c) { return extreme_of_list(c, "Greater"); }
+cfxi_ev *cfxi_export_builtin_min(cfxi_export_call *c) { return extreme_of_list(c, "Less"); }
+cfxi_ev *cfxi_export_sym_max(cfxi_export_call *c) { return extreme(c, "Greater", c->args, 2); }
+cfxi_ev *cfxi_export_sym_min(cfxi_export_call *c) { return extreme(c, "Less", c->args, 2); }
 cfxi_ev *cfxi_export_sym_ite(cfxi_export_call *c)
 {
     return NODE("Where", CAST(ARG(0), CFX_DTYPE_BOOL), IN(1), IN(2));
@@ -204,6 +207,28 @@ cfxi_ev *cfxi_export_as_list(cfxi_export_call *c)
     if (c->args[0]->datum.kind == CFX_DATUM_TENSOR)
         return APPLY(unbind, c->args[0]);
     return cfxi_export_list(c->x, c->args[0]->items, c->args[0]->n);
+}
+
+/* dict([(key, value), ...]) or of another dict. */
+cfxi_ev *cfxi_export_as_dict(cfxi_export_call *c)
+{
+    const cfxi_ev *from = c->args[0];
+    cfxi_ev **items = cfxi_export_room(c->x, from->n * 2, sizeof *items);
+    if (!items || from->datum.kind == CFX_DATUM_DICT)
+        return cfxi_export_list(c->x, from->items, from->n);
+    for (size_t i = 0; i < from->n; i++) {
+        if (from->items[i]->n != 2)
+            return cfxi_export_refuse(c, "a dict is written from pairs of a key and a value");
+        items[2 * i] = from->items[i]->items[0];
+        items[2 * i + 1] = from->items[i]->items[1];
+    }
+    return cfxi_export_list(c->x, items, from->n * 2);
+}
+
+/* Which object a value is, ONNX does not know; whether it is None, is known before. */
+cfxi_ev *cfxi_export_identity(cfxi_export_call *c)
+{
+    return cfxi_export_refuse(c, "whether two tensors are the same object is not known in ONNX");
 }
 
 cfxi_ev *cfxi_export_concat_lists(cfxi_export_call *c)

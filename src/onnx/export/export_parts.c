@@ -1,7 +1,7 @@
-/* export_parts.c - split and unbind of a size that differs from call to call.
+/* export_parts.c - what is known of calls whose own rules need sizes that are not known.
  *
- * How many parts there are is not known then, but the graph says which of them it uses: so many
- * are written.
+ * How many parts split and unbind give is not known then, but the graph says which of them it uses:
+ * so many are written. Attention takes the numbers of heads as they come.
  */
 #include "dim/dim_impl.h"
 #include "export_impl.h"
@@ -51,8 +51,24 @@ static cfx_datum describe_part(cfxi_export_call *c, const cfxi_ev *x, int64_t di
                                                     c->x->err));
 }
 
-bool cfxi_export_used_parts(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_error *err)
+/* The sizes of the query, and the size of a value. */
+static bool describe_attention(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_error *err)
 {
+    int64_t sizes[CFX_MAX_DIMS];
+    if (n < 3 || given[0]->rank < 2 || given[2]->rank != given[0]->rank)
+        return false;
+    memcpy(sizes, given[0]->sizes, (size_t)given[0]->rank * sizeof *sizes);
+    sizes[given[0]->rank - 1] = given[2]->sizes[given[2]->rank - 1];
+    *err = (cfx_error){0};
+    c->result = cfx_datum_tensor(cfx_tensor_new_abstract(
+        given[0]->dtype, sizes, (size_t)given[0]->rank, c->x->allocator, err));
+    return c->result.kind != CFX_DATUM_INVALID;
+}
+
+bool cfxi_export_described(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_error *err)
+{
+    if (c->op == CFX_OPID_scaled_dot_product_attention)
+        return describe_attention(c, given, n, err);
     const size_t at = c->op == CFX_OPID_split ? 2 : 1;
     if ((c->op != CFX_OPID_split && c->op != CFX_OPID_unbind) || !c->node ||
         given[0]->datum.kind != CFX_DATUM_TENSOR)

@@ -191,25 +191,18 @@ static cfxi_ev *as_added(cfxi_export_call *c, cfxi_ev *mask, cfxi_ev *like)
     return NODE("Where", mask, LIKE(like, 0), LIKE(like, -INFINITY));
 }
 
-/* Keys and values of a group are those of each of its heads. */
+/* Keys and values of a group are those of each of its heads: head i has those of i/(size of a
+ * group). */
 static cfxi_ev *for_each_head(cfxi_export_call *c, cfxi_ev *x, size_t arg)
 {
-    const int rank = c->args[arg]->rank;
-    const int64_t heads = cfxi_export_known_size(c->x, c->args[0], -3);
-    const int64_t own = cfxi_export_known_size(c->x, c->args[arg], -3);
-    if (heads < 0 || own <= 0) {
-        cfxi_export_refuse(c, "the numbers of heads must be known for enable_gqa");
+    cfxi_ev *heads = SIZE(c->args[0], -3);
+    cfxi_ev *own = SIZE(c->args[arg], -3);
+    if (cfxi_export_is_known(heads) && cfxi_export_is_known(own) &&
+        heads->datum.as.i == own->datum.as.i)
         return x;
-    }
-    if (heads == own)
-        return x;
-    int64_t *index = cfxi_export_room(c->x, (size_t)heads, sizeof *index);
-    for (int64_t i = 0; index && i < heads; i++)
-        index[i] = i / (heads / own);
-    if (!index)
-        return &c->x->broken;
-    cfxi_ev *made = NODE("Gather", x, cfxi_export_const_ints(c->x, index, (size_t)heads));
-    SET_INT("axis", rank - 3);
+    cfxi_ev *index = NODE("Div", cfxi_export_range(c, heads), NODE("Div", heads, own));
+    cfxi_ev *made = NODE("Gather", x, index);
+    SET_INT("axis", c->args[arg]->rank - 3);
     return made;
 }
 

@@ -99,10 +99,9 @@ const char *cfxi_export_name(cfxi_exporter *x, cfxi_ev *v)
                                            v->datum.as.tensor);
         return v->name = made->name;
     }
-    cfx_error_set(x->err, CFX_E_UNSUPPORTED, "the node %%%.100s uses a value that is not there "
-                  "(%s)", x->at ? cfx_node_name(x->at, NULL) : "",
-                  cfx_datum_kind_name((cfx_datum_kind)v->datum.kind));
-    cfxi_export_fail(x);
+    cfxi_export_call c = {.x = x, .node = x->at};
+    cfxi_export_refuse(&c, "it needs a tensor or a number, and gets a %s",
+                       cfx_datum_kind_name((cfx_datum_kind)v->datum.kind));
     return "";
 }
 

@@ -116,6 +116,12 @@ static bool rename_output(cfxi_exporter *x, cfxi_ev *v, const cfx_node *node)
     return true;
 }
 
+/* Whether it is a value of the graph already, of that kind: in a list, it stays itself. */
+static bool is_value(const cfxi_ev *v, cfx_datum known)
+{
+    return v->datum.kind != CFX_DATUM_INVALID && v->datum.kind == known.kind;
+}
+
 /* A result that the rule did not make: who uses it is told. */
 static cfxi_ev *without(cfxi_exporter *x, cfxi_ev *v)
 {
@@ -136,7 +142,8 @@ static cfxi_ev *adopt(cfxi_exporter *x, cfxi_ev *v, cfx_datum known, const cfx_n
     const cfx_datum *items = cfx_datum_items(known, &n);
     if (items) {
         for (size_t i = 0; i < own->n && i < v->n; i++)
-            own->items[i] = is_constant(items[i]) ? own->items[i]
+            own->items[i] = is_value(v->items[i], items[i]) ? v->items[i]
+                            : is_constant(items[i]) ? own->items[i]
                             : v->items[i]->broken ? without(x, own->items[i])
                                                   : adopt(x, v->items[i], items[i], NULL);
         return own;
@@ -152,6 +159,8 @@ static cfxi_ev *adopt(cfxi_exporter *x, cfxi_ev *v, cfx_datum known, const cfx_n
     const bool is_new = rename_output(x, v, node);
     own->name = cfxi_export_name(x, v);
     own->scope = v->scope;
+    own->maybe_none = v->maybe_none;
+    own->shared = v->shared;
     if (is_new && own->rank >= 0)
         note_type(x, own);
     return own;
@@ -209,7 +218,7 @@ static bool infer(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_erro
     for (size_t i = 0; i < n; i++)
         data[i] = given[i] ? given[i]->datum : cfx_datum_invalid();
     c->result = cfx_operator_infer(x->rt, x->dims, c->op, data, n, why);
-    if (c->result.kind == CFX_DATUM_INVALID && !cfxi_export_used_parts(c, given, n, why))
+    if (c->result.kind == CFX_DATUM_INVALID && !cfxi_export_described(c, given, n, why))
         return false;
     cfxi_export_own(x, c->result);
     for (size_t i = 0; i < s->num_params; i++)
@@ -258,6 +267,16 @@ static cfxi_ev *apply_in_place(cfxi_export_call *c, cfx_operator op, cfxi_ev *co
     return cfxi_export_write(c, given[0], made);
 }
 
+/* `is` of two tensors, or of one that may be None: what is known of types does not tell. */
+static bool asks_identity(const cfxi_export_call *c)
+{
+    if (c->op == CFX_OPID_is || c->op == CFX_OPID_is_not)
+        return c->args[0]->maybe_none || c->args[1]->maybe_none ||
+               (c->args[0]->datum.kind == CFX_DATUM_TENSOR &&
+                c->args[1]->datum.kind == CFX_DATUM_TENSOR);
+    return false;
+}
+
 static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
 {
     cfxi_exporter *x = c->x;
@@ -269,10 +288,13 @@ static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
         }
         return cfxi_export_refuse(c, "types and sizes are not known: %s", why.message);
     }
+    if (asks_identity(c))
+        return run_rule(c);
     if (is_constant(c->result) && c->op != CFX_OPID_setitem)
         return cfxi_export_of_datum(x, c->result);
     cfxi_ev *made = run_rule(c);
-    if (made->broken || c->op == CFX_OPID_setitem)
+    if (made->broken || c->op == CFX_OPID_setitem ||
+        (c->op == CFX_OPID_getitem && c->args[0]->items && is_value(made, c->result)))
         return made;
     cfxi_ev *result = adopt(x, made, c->result, c->node);
     if (!result->broken)
@@ -290,6 +312,10 @@ cfxi_ev *cfxi_export_apply(cfxi_exporter *x, const cfx_node *node, cfx_operator 
             return &x->broken;
     if (x->failed)
         return &x->broken;
+    if (n > 0 && given[0] && given[0]->maybe_none &&
+        (op == CFX_OPID_bool || op == CFX_OPID_not || op == CFX_OPID_isinstance))
+        return cfxi_export_refuse(&c, "whether a value is None differs from way to way, and ONNX "
+                                  "has no None; use a flag of its own");
     for (size_t i = 0; i < n && op != CFX_OPID_getitem; i++)
         if (given[i] && is_unmade(given[i]))
             return cfxi_export_refuse(&c, "it uses a result that only training needs, and that "

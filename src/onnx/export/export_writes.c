@@ -11,8 +11,7 @@
  */
 #include "export_impl.h"
 
-/* The tensor whose memory it is. */
-static cfxi_ev *root_of(cfxi_ev *v)
+cfxi_ev *cfxi_export_root(cfxi_ev *v)
 {
     while (v->view)
         v = v->view->base;
@@ -61,7 +60,7 @@ void cfxi_export_note_view(cfxi_exporter *x, cfxi_ev *v, const cfxi_export_call 
         return;
     *view = (cfxi_export_alias){c->args[0], c->op, c->args, c->n, item, c->node};
     v->view = view;
-    v->seen = root_of(v)->version;
+    v->seen = cfxi_export_root(v)->version;
 }
 
 /* The view of other elements: `base` in the place of what it is of. */
@@ -78,9 +77,9 @@ static cfxi_ev *view_of(cfxi_exporter *x, const cfxi_export_alias *view, cfxi_ev
 
 cfxi_ev *cfxi_export_fresh(cfxi_exporter *x, cfxi_ev *v)
 {
-    if (!v->view || v->seen == root_of(v)->version)
+    if (!v->view || v->seen == cfxi_export_root(v)->version)
         return v;
-    const uint32_t now = root_of(v)->version;
+    const uint32_t now = cfxi_export_root(v)->version;
     cfxi_ev *made = view_of(x, v->view, cfxi_export_fresh(x, v->view->base));
     v->seen = now;
     v->name = made->name;
@@ -133,9 +132,12 @@ static void take(cfxi_ev *v, const cfxi_ev *made, uint32_t version)
 cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements)
 {
     cfxi_exporter *x = c->x;
-    cfxi_ev *root = root_of(v);
+    cfxi_ev *root = cfxi_export_root(v);
     if (root->datum.kind != CFX_DATUM_TENSOR)
         return cfxi_export_refuse(c, "it writes to a value that is not a tensor of the graph");
+    if (root->shared || v->shared)
+        return cfxi_export_refuse(c, "it writes to a tensor that a branch or a loop has returned, "
+                                  "which may be one of several; return a copy from there");
     if (root->scope != x->scope && x->scope->outer)
         return cfxi_export_refuse(c, "a branch or a loop writes to a tensor from outside of it; "
                                   "return the new value from the branch instead");
