@@ -89,6 +89,8 @@ def session(path):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    # The higher levels of 1.31 give modules.SpectralNorm another result than onnx's own evaluator.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
@@ -102,12 +104,19 @@ def feed_of(gm, args, kwargs):
     return {**dict(zip(names, args)), **kwargs}
 
 
-def run(gm, ready, call):
+def raises(function, gm, call):
     given = call.copy()
+    try:
+        function(gm, given.args, given.kwargs)
+    except Exception:
+        return True
+    return False
+
+
+def run(ready, values):
     inputs = {i.name for i in ready.get_inputs()} | {
         i.name for i in ready.get_overridable_initializers()}
-    feed = {name: array(value) for name, value in feed_of(gm, given.args, given.kwargs).items()
-            if name in inputs}  # fmt: skip
+    feed = {name: array(value) for name, value in values.items() if name in inputs}
     return [torch.from_numpy(np.asarray(out)) for out in ready.run(None, feed)]
 
 
@@ -179,18 +188,19 @@ def calls_of(case, gm):
 def try_cfx(case, path, opset):
     with torch.no_grad():
         _, gm = capture(case)
-        calls = list(calls_of(case, gm))
-        if not calls or not eager(case, calls[0]):
-            raise Outside("no results that are tensors or numbers")
-        _, gm = capture(case)  # a new one: running changes state
         plain = not hasattr(gm.graph._codegen, "boundary")
         first = case.calls[0]
+        if not eager(case, first):
+            raise Outside("no results that are tensors or numbers")
         cfx.onnx.save(gm, path, opset=opset, **({"inputs": first.args} if plain else {}))
+        feeds = [feed_of(gm, c.copy().args, c.copy().kwargs) if not raises(feed_of, gm, c) else None
+                 for c in case.calls]  # before anything runs: running changes state
+        calls = list(calls_of(case, gm))
         onnx.checker.check_model(path, full_check=True)
         ready = session(path)
         for call in calls:
-            gm_ = gm
-            wrong = difference(eager(case, call), results_of(gm_, run(gm_, ready, call)))
+            feed = feeds[case.calls.index(call)]
+            wrong = difference(eager(case, call), results_of(gm, run(ready, feed)))
             if wrong:
                 raise AssertionError(wrong)
     return len(calls) > 1

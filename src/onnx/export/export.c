@@ -6,6 +6,7 @@
  */
 #include "dim/dim_impl.h"
 #include "export_impl.h"
+#include "format/package_impl.h"
 
 #include <cfx/embed/dim.h>
 #include <cfx/embed/pass.h>
@@ -168,6 +169,9 @@ static void add_output(job *j, cfxi_ev *v, const char *wish)
     cfxi_exporter *x = &j->x;
     cfxi_export_call call = {.x = x, .node = x->at};
     cfxi_export_call *c = &call;
+    if (v->maybe_none)
+        cfxi_export_refuse(c, "the result '%s' is None on one way and a value on another, and ONNX "
+                           "has no None; return a value on both", wish);
     if (v->unmade || (v->broken && x->findings == 0))
         cfxi_export_refuse(c, "the result '%s' is not there in ONNX", wish);
     if (v->unmade || v->broken || x->failed || cfxi_export_is_none(v))
@@ -261,10 +265,11 @@ static const char *state_of(job *j)
 
 static void add_metadata(job *j, cfxi_onnx_model *m)
 {
-    const char *const values[] = {guards_of(j), state_of(j)};
-    static const char *const keys[] = {"cfx.guards", "cfx.state"};
-    cfxi_onnx_entry *entries = cfxi_export_room(&j->x, 2, sizeof *entries);
-    for (size_t i = 0; entries && i < 2; i++)
+    const char *const values[] = {guards_of(j), state_of(j), j->x.checks ? j->x.checks : ""};
+    static const char *const keys[] = {"cfx.guards", "cfx.state", "cfx.checks"};
+    enum { KEYS = sizeof keys / sizeof *keys };
+    cfxi_onnx_entry *entries = cfxi_export_room(&j->x, KEYS, sizeof *entries);
+    for (size_t i = 0; entries && i < KEYS; i++)
         if (*values[i])
             entries[m->metadata.n++] =
                 (cfxi_onnx_entry){.key = text_of(keys[i]), .value = text_of(values[i])};
@@ -342,6 +347,7 @@ static void end(job *j)
     cfxi_base_set_free(&x->names, x->allocator);
     cfxi_base_set_free(&x->constants, x->allocator);
     cfxi_base_pointers_free(&x->weights, x->allocator);
+    cfxi_base_pointers_free(&x->reads, x->allocator);
     cfxi_base_pointers_free(&x->nodes, x->allocator);
     cfx_signature_free(j->signature);
     cfx_graph_release(j->graph);
@@ -391,7 +397,7 @@ static cfx_status export_package(const cfx_package *p, const char *path, const c
     j.x.options = options ? options : &plain;
     j.x.opset = j.x.options->opset ? j.x.options->opset : CFX_ONNX_OPSET;
     CFX_TRY(check_options(j.x.options, err));
-    j.x.allocator = cfxi_base_allocator(NULL);
+    j.x.allocator = cfxi_format_package_allocator(p);
     j.x.broken.broken = true;
     j.x.broken.rank = -1;
     j.x.err = &own;

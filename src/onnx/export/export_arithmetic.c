@@ -132,7 +132,14 @@ cfxi_ev *cfxi_export_divmod(cfxi_export_call *c)
 
 /* ---- powers and logarithms ----------------------------------------------------------------- */
 
-cfxi_ev *cfxi_export_pow(cfxi_export_call *c) { return both(c, "Pow", ARG(0), ARG(1)); }
+/* Python's 2 ** -1 is a float, which is not what types alone tell. */
+cfxi_ev *cfxi_export_pow(cfxi_export_call *c)
+{
+    const cfxi_ev *by = c->args[1];
+    if (c->result.kind == CFX_DATUM_INT && cfxi_export_is_known(by) && by->datum.as.i < 0)
+        return cfxi_export_refuse(c, "an integer to a negative power is not written; use a float");
+    return both(c, "Pow", ARG(0), ARG(1));
+}
 
 cfxi_ev *cfxi_export_square(cfxi_export_call *c) { return both(c, "Mul", ARG(0), ARG(0)); }
 

@@ -88,7 +88,10 @@ cfxi_ev *cfxi_export_logical_and(cfxi_export_call *c)
 {
     return NODE("And", truth(c, 0), truth(c, 1));
 }
-cfxi_ev *cfxi_export_logical_or(cfxi_export_call *c) { return NODE("Or", truth(c, 0), truth(c, 1)); }
+cfxi_ev *cfxi_export_logical_or(cfxi_export_call *c)
+{
+    return NODE("Or", truth(c, 0), truth(c, 1));
+}
 cfxi_ev *cfxi_export_logical_xor(cfxi_export_call *c)
 {
     return NODE("Xor", truth(c, 0), truth(c, 1));

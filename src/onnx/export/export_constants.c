@@ -67,6 +67,8 @@ cfxi_ev *cfxi_export_constant(cfxi_exporter *x, cfx_dtype dtype, const void *ele
                               int rank)
 {
     const size_t size = n * cfx_dtype_size(dtype);
+    if (size == 0)
+        elements = "";  /* a list without items */
     const int64_t sizes[] = {(int64_t)n};
     const constant key = {dtype, rank, size, elements, NULL};
     const constant *known =

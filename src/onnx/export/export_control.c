@@ -57,6 +57,13 @@ static cfx_datum either_number(cfxi_exporter *x, cfx_datum a, cfx_datum b)
     return unknown_like(x, first ? a : b);
 }
 
+/* Whether an element of that type can be the number. */
+static bool holds_number(cfx_dtype dtype, cfx_datum number)
+{
+    return cfx_dtype_is_float(dtype) || number.kind == CFX_DATUM_BOOL ||
+           (number.kind == CFX_DATUM_INT && cfx_dtype_is_integer(dtype));
+}
+
 /* A value that is either of two. Sizes that differ are not known; a number beside a tensor without
  * dimensions is a tensor; what is None on one way is what it is on the other. */
 static cfx_datum either(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b)
@@ -71,8 +78,7 @@ static cfx_datum either(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b)
         return either_number(x, a->datum, b->datum);
     const cfxi_ev *t = cfxi_export_is_number(a) ? b : a;
     const cfxi_ev *other = t == a ? b : a;
-    if (cfxi_export_is_number(other) && t->rank == 0 &&
-        (cfx_dtype_is_float(t->dtype) || other->datum.kind != CFX_DATUM_FLOAT))
+    if (cfxi_export_is_number(other) && t->rank == 0 && holds_number(t->dtype, other->datum))
         return abstract(x, t->dtype, NULL, 0);
     if (cfxi_export_is_number(other) || a->rank != b->rank || a->dtype != b->dtype) {
         cfxi_export_refuse(c, "its ways give values of different types or ranks; return tensors of "
@@ -163,6 +169,7 @@ static cfxi_ev *take_outputs(cfxi_export_call *c, const cfxi_ev *like, leaves *b
     for (size_t i = 0; i < both->n; i++) {
         if (both->at[i]->datum.kind == CFX_DATUM_NONE)
             continue;
+        both->at[i]->source = c->node;
         both->at[i]->name = outputs[k]->name;
         both->at[i]->scope = outputs[k++]->scope;
     }
@@ -198,6 +205,23 @@ static void note_shared(const cfxi_exporter *x, leaves *found, leaves *both)
     }
 }
 
+/* `if returned: value = result`: what a branch gives beside its flag is there where the flag says
+ * so. The other way is the one on which it is None. */
+static void trust_flag(const cfxi_export_call *c, const cfxi_ev *pred, leaves *found)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        cfxi_ev *v = found->at[i];
+        if (!v->maybe_none || !pred->source || v->source != pred->source)
+            continue;
+        cfxi_ev *own = cfxi_export_room(c->x, 1, sizeof *own);
+        if (!own)
+            return;
+        *own = *v;
+        own->maybe_none = false;
+        found->at[i] = own;
+    }
+}
+
 static void run_branch(cfxi_export_call *c, cfx_graph *region, const cfxi_ev *operands, branch *b)
 {
     cfxi_exporter *x = c->x;
@@ -207,6 +231,7 @@ static void run_branch(cfxi_export_call *c, cfx_graph *region, const cfxi_ev *op
         c->refused = true;
     else if (!collect(b->result, &b->found))
         cfxi_export_refuse(c, "a branch returns something that is neither a tensor nor a number");
+    trust_flag(c, c->args[0], &b->found);
     x->scope = b->scope.outer;  /* outputs follow when the other branch is known */
 }
 

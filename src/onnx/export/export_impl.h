@@ -69,7 +69,8 @@ struct cfxi_ev {
     bool broken;               /* what it is made of was refused: nobody is told again */
     bool unmade;               /* a result that its rule left out */
     bool maybe_none;           /* None on another way: a value that nobody uses stands for it */
-    bool shared;               /* a branch or a loop has returned it: who else holds it, is not known */
+    const cfx_node *source;    /* the branch or loop that gave it, or what it was made of; or NULL */
+    bool shared;               /* a branch or a loop has returned it: others may hold it */
 };
 
 /* A graph that is being written: the model's, a branch, or the body of a loop. */
@@ -93,12 +94,14 @@ struct cfxi_exporter {
     cfxi_hash_set names;       /* of values: no two are the same */
     cfxi_hash_set constants;   /* by type and elements */
     cfxi_pointers weights;     /* const cfx_tensor * -> cfxi_ev * */
+    cfxi_pointers reads;       /* likewise: tensors of the module that the graph reads */
     cfxi_pointers nodes;       /* const cfx_node * -> cfxi_ev * */
     const cfx_node *at;        /* being exported: for names, lines and findings */
     size_t made;               /* nodes for it so far */
     size_t findings;
     bool unlowered;            /* some calls could not be lowered: there is a finding for each */
     char first[400];           /* of them */
+    const char *checks;        /* that the program makes and ONNX does not, one to a line */
     cfx_error *err;
     bool failed;               /* memory is out: *err says so */
     cfxi_ev broken;            /* stands for what could not be made */
@@ -162,7 +165,7 @@ void cfxi_export_set_graph(cfxi_exporter *x, const char *name, cfxi_onnx_graph *
 
 /* ---- constants (export_constants.c) -------------------------------------------------------- */
 
-/* Elements of a type: a scalar (n is 1, rank 0) or a list; those that are equal are written once. */
+/* Elements of a type: a scalar (n is 1, rank 0) or a list; equal ones are written once. */
 cfxi_ev *cfxi_export_constant(cfxi_exporter *x, cfx_dtype dtype, const void *elements, size_t n,
                               int rank);
 cfxi_ev *cfxi_export_const_int(cfxi_exporter *x, int64_t i);             /* an int64 scalar */
@@ -260,8 +263,9 @@ cfxi_onnx_type *cfxi_export_type(cfxi_exporter *x, const cfxi_ev *v, bool sizes)
 
 /* ---- parts (export_parts.c) ---------------------------------------------------------------- */
 
-/* What is known of a call whose own rule needs to know sizes: of split and unbind, the parts that the
- * graph uses; of attention, its shape. Sets c->result, clears *err; false if that does not help. */
+/* What is known of a call whose own rule needs to know sizes: of split and unbind, the parts that
+ * the graph uses; of attention, its shape. Sets c->result, clears *err; false if that does not
+ * help. */
 bool cfxi_export_described(cfxi_export_call *c, cfxi_ev *const *given, size_t n, cfx_error *err);
 
 /* ---- writing to tensors (export_writes.c) -------------------------------------------------- */

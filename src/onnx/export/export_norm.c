@@ -24,6 +24,8 @@ static cfxi_ev *batch_norm_of(cfxi_export_call *c, bool training, double eps)
     SET_FLOAT("epsilon", eps);
     if (training)
         SET_INT("training_mode", 1);
+    for (size_t i = 3; training && i < 5; i++)  /* they would change, and nobody may read them */
+        c->args[i]->unmade = cfxi_export_given(c, i);
     return outputs[0];
 }
 

@@ -17,26 +17,17 @@ cfxi_ev *cfxi_export_size_row(cfxi_export_call *c)
     return cfxi_export_given(c, 1) ? SIZE(c->args[0], cfxi_export_int(c, 1)) : all_sizes(c);
 }
 
-static cfxi_ev *elements_of(cfxi_export_call *c, int64_t first)
+cfxi_ev *cfxi_export_numel(cfxi_export_call *c)
 {
     cfxi_ev *made = INT(1);
-    for (int64_t i = first; i < c->args[0]->rank; i++)
+    for (int64_t i = 0; i < c->args[0]->rank; i++)
         made = NODE("Mul", made, SIZE(c->args[0], i));
     return made;
 }
 
-cfxi_ev *cfxi_export_numel(cfxi_export_call *c) { return elements_of(c, 0); }
-
-/* As of a tensor without gaps: ONNX has no others. */
 cfxi_ev *cfxi_export_stride(cfxi_export_call *c)
 {
-    cfxi_ev *strides[CFX_MAX_DIMS];
-    const int rank = c->args[0]->rank;
-    if (cfxi_export_given(c, 1))
-        return elements_of(c, cfxi_export_dim(c, 1, rank) + 1);
-    for (int i = 0; i < rank; i++)
-        strides[i] = elements_of(c, i + 1);
-    return cfxi_export_list(c->x, strides, (size_t)rank);
+    return cfxi_export_refuse(c, "ONNX has no strides; compute with sizes instead");
 }
 
 cfxi_ev *cfxi_export_len(cfxi_export_call *c) { return SIZE(c->args[0], 0); }
@@ -50,7 +41,8 @@ static cfxi_ev *named_item(cfxi_export_call *c, const char *name)
     cfx_schema_param result;
     const cfx_operator op = (cfx_operator)cfx_datum_row(v->datum);
     for (size_t i = 0; i < v->n && cfx_operator_result(op, i, &result); i++)
-        if (result.name.size == strlen(name) && memcmp(result.name.text, name, result.name.size) == 0)
+        if (result.name.size == strlen(name) &&
+            memcmp(result.name.text, name, result.name.size) == 0)
             return v->items[i];
     return cfxi_export_refuse(c, "the attribute '%s' is not written", name);
 }
@@ -91,8 +83,8 @@ cfxi_ev *cfxi_export_truth(cfxi_export_call *c)
 
 cfxi_ev *cfxi_export_not(cfxi_export_call *c) { return NODE("Not", cfxi_export_truth(c)); }
 
-/* All operands of a variadic row, in the type of the result. As Python has it, a later one counts if
- * it is greater (or less): NaN is neither. */
+/* All operands of a variadic row, in the type of the result. As Python has it, a later one counts
+ * if it is greater (or less): NaN is neither. */
 static cfxi_ev *extreme(cfxi_export_call *c, const char *op, cfxi_ev *const *items, size_t n)
 {
     const cfx_dtype dtype = cfxi_export_computes(cfxi_export_result_dtype(c));

@@ -25,7 +25,7 @@ static size_t count_used(const cfx_node *node)
         const cfx_node *user = cfx_use_user(u);
         const cfx_value index = cfx_node_arg(user, 1);
         if (cfx_node_operator(user) == CFX_OPID_check_length && index.kind == CFX_KIND_INT)
-            return index.as.i > 0 ? (size_t)index.as.i : 0;
+            return cfx_node_num_args(user) == 2 && index.as.i > 0 ? (size_t)index.as.i : 0;
         if (cfx_node_operator(user) == CFX_OPID_len)
             return checked_length(user);
         if (cfx_node_operator(user) != CFX_OPID_getitem || index.kind != CFX_KIND_INT ||

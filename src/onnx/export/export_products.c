@@ -3,7 +3,10 @@
 
 #include <math.h>
 
-static cfxi_ev *product(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b) { return NODE("MatMul", a, b); }
+static cfxi_ev *product(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b)
+{
+    return NODE("MatMul", a, b);
+}
 
 cfxi_ev *cfxi_export_matmul(cfxi_export_call *c) { return product(c, IN(0), IN(1)); }
 

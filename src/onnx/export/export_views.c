@@ -290,7 +290,8 @@ static cfxi_ev *join_each(cfxi_export_call *c, cfx_operator atleast, int64_t dim
 
 cfxi_ev *cfxi_export_hstack(cfxi_export_call *c)
 {
-    return join_each(c, CFX_OPID_atleast_1d, cfx_tensor_ndim(cfxi_export_result(c, 0)) == 1 ? 0 : 1);
+    const bool flat = cfx_tensor_ndim(cfxi_export_result(c, 0)) == 1;
+    return join_each(c, CFX_OPID_atleast_1d, flat ? 0 : 1);
 }
 cfxi_ev *cfxi_export_vstack(cfxi_export_call *c) { return join_each(c, CFX_OPID_atleast_2d, 0); }
 cfxi_ev *cfxi_export_dstack(cfxi_export_call *c) { return join_each(c, CFX_OPID_atleast_3d, 2); }

@@ -159,6 +159,7 @@ static cfxi_ev *adopt(cfxi_exporter *x, cfxi_ev *v, cfx_datum known, const cfx_n
     const bool is_new = rename_output(x, v, node);
     own->name = cfxi_export_name(x, v);
     own->scope = v->scope;
+    own->source = v->source;
     own->maybe_none = v->maybe_none;
     own->shared = v->shared;
     if (is_new && own->rank >= 0)
@@ -267,6 +268,28 @@ static cfxi_ev *apply_in_place(cfxi_export_call *c, cfx_operator op, cfxi_ev *co
     return cfxi_export_write(c, given[0], made);
 }
 
+static bool has_constants(const cfxi_export_call *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!is_constant(c->args[i]->datum))
+            return false;
+    return true;
+}
+
+/* ONNX has no assertions: what a program checks while it runs is kept as a text. */
+static void note_check(cfxi_export_call *c)
+{
+    const char *text = NULL;
+    const char *before = c->x->checks;
+    for (size_t i = 0; i < c->n && !text; i++)
+        text = cfx_datum_text(c->full[i], NULL);
+    const char *file = c->node ? cfx_node_file(c->node) : NULL;
+    const unsigned line = c->node ? (unsigned)cfx_node_line(c->node) : 0;
+    c->x->checks = cfxi_export_text(c->x, "%s%s%s:%u: %s", before ? before : "",
+                                    before ? "\n" : "", file ? file : "", line,
+                                    text ? text : cfx_operator_name(c->op));
+}
+
 /* `is` of two tensors, or of one that may be None: what is known of types does not tell. */
 static bool asks_identity(const cfxi_export_call *c)
 {
@@ -275,6 +298,17 @@ static bool asks_identity(const cfxi_export_call *c)
                (c->args[0]->datum.kind == CFX_DATUM_TENSOR &&
                 c->args[1]->datum.kind == CFX_DATUM_TENSOR);
     return false;
+}
+
+/* Questions about a flag, whose answers tell as much as the flag. */
+static bool asks_flag(cfx_operator op)
+{
+    switch ((int)op) {
+    case CFX_OPID_not: case CFX_OPID_bool: case CFX_OPID_logical_not: case CFX_OPID_eq:
+    case CFX_OPID_ne: case CFX_OPID_lt: case CFX_OPID_le: case CFX_OPID_gt: case CFX_OPID_ge:
+        return true;
+    default: return false;
+    }
 }
 
 static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
@@ -288,8 +322,13 @@ static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
         }
         return cfxi_export_refuse(c, "types and sizes are not known: %s", why.message);
     }
+    if (cfx_operator_flags(c->op) & CFX_OPERATOR_CHECKS)
+        note_check(c);
     if (asks_identity(c))
         return run_rule(c);
+    if (c->result.kind == CFX_DATUM_STR && !has_constants(c))
+        return cfxi_export_refuse(c, "it makes a text of what is only known when the graph runs, "
+                                  "and ONNX has no such texts");
     if (is_constant(c->result) && c->op != CFX_OPID_setitem)
         return cfxi_export_of_datum(x, c->result);
     cfxi_ev *made = run_rule(c);
@@ -297,6 +336,8 @@ static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
         (c->op == CFX_OPID_getitem && c->args[0]->items && is_value(made, c->result)))
         return made;
     cfxi_ev *result = adopt(x, made, c->result, c->node);
+    if (!result->broken && asks_flag(c->op))
+        result->source = c->args[0]->source;
     if (!result->broken)
         cfxi_export_note_view(x, result, c, SIZE_MAX);
     return result;
@@ -354,9 +395,16 @@ static cfxi_ev *export_attribute(cfxi_exporter *x, const cfx_node *n)
     if (!e || (e->value.kind == CFX_DATUM_TENSOR && cfx_tensor_is_abstract(e->value.as.tensor)))
         return cfxi_export_refuse(&c, "the model has no tensor '%s'; give the file its weights",
                                   path ? path : "");
+    const bool tensor = e->value.kind == CFX_DATUM_TENSOR;
+    cfxi_ev *known = tensor ? cfxi_base_pointers_get(&x->reads, e->value.as.tensor) : NULL;
+    if (known)  /* what is written to it is read everywhere */
+        return known;
     cfxi_ev *v = cfxi_export_of_datum(x, e->value);
-    if (!v->broken)
-        v->path = path;
+    if (v->broken || !tensor)
+        return v;
+    v->path = path;
+    if (!cfxi_base_pointers_set(&x->reads, e->value.as.tensor, v, x->allocator))
+        return cfxi_export_fail(x);
     return v;
 }
 
