@@ -102,6 +102,8 @@ static cfxi_ev *unknown_input(job *j, const cfx_node *node, const char *name)
     const cfx_datum d = value.kind == CFX_KIND_INVALID
                             ? cfx_datum_invalid()
                             : cfxi_capture_datum_of_value(value, j->x.allocator, &ignored);
+    if (ignored.status == CFX_E_NOMEM)
+        return cfxi_export_fail(&j->x);
     if (d.kind != CFX_DATUM_INVALID)  /* its default */
         return cfxi_export_of_datum(&j->x, cfxi_export_own(&j->x, d));
     return cfxi_export_refuse(&c, "type and sizes of the input '%s' are not known; capture the "
@@ -249,6 +251,8 @@ static const char *guards_of(job *j)
         text = copy ? memcpy(copy, guards, size) : text;
     }
     cfx_graph_release(g);
+    if (ignored.status == CFX_E_NOMEM)
+        cfxi_export_fail(&j->x);
     return text;
 }
 

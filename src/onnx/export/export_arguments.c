@@ -161,6 +161,8 @@ cfx_dtype cfxi_export_common(cfxi_export_call *c, size_t i, size_t j)
     const cfx_dtype dtype = sum.kind == CFX_DATUM_TENSOR ? cfx_tensor_dtype(sum.as.tensor)
                                                          : cfxi_export_dtype(c->args[i]);
     cfx_datum_release(sum);
+    if (ignored.status == CFX_E_NOMEM)
+        cfxi_export_fail(c->x);
     return dtype;
 }
 

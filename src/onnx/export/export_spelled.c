@@ -62,6 +62,8 @@ static bool check_unlisted(cfxi_export_call *c, const char *list)
         const cfx_datum b = c->full[i];
         const bool same = a.kind == b.kind && (a.kind == CFX_DATUM_NONE || a.as.i == b.as.i);
         cfx_datum_release(p.value);
+        if (ignored.status == CFX_E_NOMEM)
+            cfxi_export_fail(c->x);
         if (!same) {
             cfxi_export_refuse(c, "ONNX has no counterpart of '%.*s'; leave it at its default",
                                (int)param.name.size, param.name.text);

@@ -77,6 +77,8 @@ static const char *make_size(cfxi_exporter *x, cfxi_ev *v)
     cfxi_ev *inputs[] = {cfxi_export_shape(x, v->of), cfxi_export_const_int(x, v->dim)};
     cfxi_ev *made = cfxi_export_node(x, "Gather", inputs, 2);
     cfxi_export_set_int(x, "axis", 0);
+    if (!made->name)
+        return "";
     v->scope = made->scope;
     return v->name = made->name;
 }
@@ -97,7 +99,8 @@ const char *cfxi_export_name(cfxi_exporter *x, cfxi_ev *v)
     if (v->datum.kind == CFX_DATUM_TENSOR && !cfx_tensor_is_abstract(v->datum.as.tensor)) {
         cfxi_ev *made = cfxi_export_weight(x, v->path ? v->path : "constant",
                                            v->datum.as.tensor);
-        return v->name = made->name;
+        v->name = made->name;
+        return v->name ? v->name : "";
     }
     cfxi_export_call c = {.x = x, .node = x->at};
     cfxi_export_refuse(&c, "it needs a tensor or a number, and gets a %s",

@@ -505,6 +505,8 @@ static const char *print_size(cfxi_exporter *x, int64_t size)
     const char *name = status == CFX_OK ? cfxi_export_text(x, "%.*s", (int)text.size, text.data)
                                         : "";
     cfx_buffer_free(&text);
+    if (status == CFX_E_NOMEM)
+        cfxi_export_fail(x);
     return name;
 }
 
