@@ -676,6 +676,17 @@ def test_writes_through_choices_are_refused(tmp_path):
         save(Function(program), (r(3).abs(),), str(tmp_path / "m.onnx"))
 
 
+def test_writes_to_weights_are_refused(tmp_path):
+    root = nn.Module()
+    root.register_buffer("seen", torch.zeros(3))
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    written = graph.call_method("add_", (graph.get_attr("seen"), 1))
+    graph.output(graph.call_function(torch.add, (written, x)))
+    with pytest.raises(cfx.onnx.ExportError, match="'seen' of the model"):
+        cfx.onnx.save(cfx.GraphModule(root, graph), tmp_path / "m.onnx", inputs=(r(3),))
+
+
 def test_unknown_inputs_are_a_finding(tmp_path):
     traced = cfx.symbolic_trace(nn.Linear(3, 3))
     path = str(tmp_path / "m.onnx")

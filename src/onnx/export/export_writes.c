@@ -135,6 +135,10 @@ cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements)
     cfxi_ev *root = cfxi_export_root(v);
     if (root->datum.kind != CFX_DATUM_TENSOR)
         return cfxi_export_refuse(c, "it writes to a value that is not a tensor of the graph");
+    if (root->path)
+        return cfxi_export_refuse(c, "it writes to '%s' of the model, which an ONNX file cannot "
+                                  "keep from one run to the next; capture the model after "
+                                  "model.eval(), or pass that tensor as an input", root->path);
     if (root->shared || v->shared)
         return cfxi_export_refuse(c, "it writes to a tensor that a branch or a loop has returned, "
                                   "which may be one of several; return a copy from there");
