@@ -1,12 +1,12 @@
 """Writes models and programs as ONNX and runs them in ONNX Runtime, against torch.onnx.export.
 
-    python bench/onnx_models.py [--peer] [--update] [--opset N] [--list] [LIST[:NAME] ...]
+    python bench/onnx_models.py [--peer LIST] [--update] [--opset N] [--list] [LIST[:NAME] ...]
 
 Lists: zoo (tests/zoo), programs (tests/python/programs), captures (tests/python/capture_programs).
 Each is captured with its first inputs, written, checked (onnx.checker, full) and run with those and
 all other inputs that the captured graph takes; results must agree with eager PyTorch to 1e-4.
---peer tries torch.onnx.export(dynamo=True) on the same list; it needs onnxscript. --update writes
-the table of docs/onnx-writing.md.
+--peer tries torch.onnx.export(dynamo=True) on a list, with its first inputs; it needs onnxscript.
+--update writes the table of docs/onnx-writing.md.
 """
 import argparse
 import collections
@@ -286,7 +286,8 @@ def update(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("lists", nargs="*", default=["zoo", "programs", "captures"])
-    parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--peer", action="append", default=[], metavar="LIST",
+                        help="try torch.onnx.export on this list, too")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--list", action="store_true", help="print what is not equal")
     parser.add_argument("--opset", type=int, default=18)
@@ -298,8 +299,10 @@ def main():
         which, _, wanted = which.partition(":")
         cases = [c for c in cases_of(which) if wanted in c.name]
         found = {c.name: judge(c, try_cfx, options.opset) for c in cases}
-        peer = {c.name: judge(c, try_torch, options.opset) for c in cases
-                if not found[c.name].startswith("outside")} if options.peer else None  # fmt: skip
+        peer = None
+        if which in options.peer:
+            peer = {c.name: judge(c, try_torch, options.opset) for c in cases
+                    if not found[c.name].startswith("outside")}  # fmt: skip
         rows.append(row(which, found, peer))
         print(rows[-1], flush=True)
         for name, value in found.items() if options.list else ():

@@ -106,7 +106,12 @@ static cfxi_ev *bits(cfxi_export_call *c, const char *logic, const char *op)
 }
 
 cfxi_ev *cfxi_export_bitwise_and(cfxi_export_call *c) { return bits(c, "And", "BitwiseAnd"); }
-cfxi_ev *cfxi_export_bitwise_or(cfxi_export_call *c) { return bits(c, "Or", "BitwiseOr"); }
+cfxi_ev *cfxi_export_bitwise_or(cfxi_export_call *c)
+{
+    if (c->result.kind == CFX_DATUM_DICT)
+        return cfxi_export_merged(c);
+    return bits(c, "Or", "BitwiseOr");
+}
 cfxi_ev *cfxi_export_bitwise_xor(cfxi_export_call *c) { return bits(c, "Xor", "BitwiseXor"); }
 
 cfxi_ev *cfxi_export_bitwise_not(cfxi_export_call *c)

@@ -69,7 +69,7 @@ struct cfxi_ev {
     bool broken;               /* what it is made of was refused: nobody is told again */
     bool unmade;               /* a result that its rule left out */
     bool maybe_none;           /* None on another way: a value that nobody uses stands for it */
-    const cfx_node *source;    /* the branch or loop that gave it, or what it was made of; or NULL */
+    const cfx_node *source;    /* the branch or loop that gave it, or its operand; or NULL */
     bool shared;               /* a branch or a loop has returned it: others may hold it */
 };
 
@@ -299,6 +299,8 @@ cfxi_ev *cfxi_export_range(cfxi_export_call *c, cfxi_ev *end);
 cfxi_ev *cfxi_export_filled(cfxi_export_call *c, cfxi_ev *shape, cfx_dtype dtype, double value);
 /* Exchanges two of n dimensions. */
 cfxi_ev *cfxi_export_swap(cfxi_export_call *c, cfxi_ev *x, size_t n, size_t a, size_t b);
+/* a | b of two dicts. */
+cfxi_ev *cfxi_export_merged(cfxi_export_call *c);
 /* x[...] for an index of Python's: a number, a slice, a tensor, or a tuple of them. */
 cfxi_ev *cfxi_export_index(cfxi_export_call *c, cfxi_ev *x, cfxi_ev *const *index, size_t n);
 

@@ -29,6 +29,24 @@ static size_t item_place(const cfxi_ev *list, const cfxi_ev *index)
     return at < list->n ? at : SIZE_MAX;
 }
 
+/* a | b of dicts: keys in the order of the result, values of b before those of a. */
+cfxi_ev *cfxi_export_merged(cfxi_export_call *c)
+{
+    size_t n;
+    const cfx_datum *keys = cfx_datum_items(c->result, &n);
+    cfxi_ev **items = cfxi_export_room(c->x, n, sizeof *items);
+    for (size_t i = 0; items && i + 1 < n; i += 2) {
+        items[i] = cfxi_export_of_datum(c->x, keys[i]);
+        size_t at = item_place(c->args[1], items[i]);
+        const cfxi_ev *from = c->args[at == SIZE_MAX ? 0 : 1];
+        at = at == SIZE_MAX ? item_place(from, items[i]) : at;
+        if (at == SIZE_MAX)
+            return cfxi_export_refuse(c, "the keys of a dict are not known");
+        items[i + 1] = from->items[at];
+    }
+    return items ? cfxi_export_list(c->x, items, n) : &c->x->broken;
+}
+
 static int64_t bound(const cfxi_ev *v, int64_t n, int64_t otherwise)
 {
     int64_t i = cfxi_export_is_known(v) ? v->datum.as.i : otherwise;

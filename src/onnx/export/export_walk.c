@@ -327,8 +327,7 @@ static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
     if (asks_identity(c))
         return run_rule(c);
     if (c->result.kind == CFX_DATUM_STR && !has_constants(c))
-        return cfxi_export_refuse(c, "it makes a text of what is only known when the graph runs, "
-                                  "and ONNX has no such texts");
+        return without(x, cfxi_export_of_datum(x, c->result));  /* checks may have it */
     if (is_constant(c->result) && c->op != CFX_OPID_setitem)
         return cfxi_export_of_datum(x, c->result);
     cfxi_ev *made = run_rule(c);
@@ -357,10 +356,12 @@ cfxi_ev *cfxi_export_apply(cfxi_exporter *x, const cfx_node *node, cfx_operator 
         (op == CFX_OPID_bool || op == CFX_OPID_not || op == CFX_OPID_isinstance))
         return cfxi_export_refuse(&c, "whether a value is None differs from way to way, and ONNX "
                                   "has no None; use a flag of its own");
-    for (size_t i = 0; i < n && op != CFX_OPID_getitem; i++)
+    const bool checks = (cfx_operator_flags(op) & CFX_OPERATOR_CHECKS) != 0;
+    for (size_t i = 0; i < n && op != CFX_OPID_getitem && !checks; i++)
         if (given[i] && is_unmade(given[i]))
-            return cfxi_export_refuse(&c, "it uses a result that only training needs, and that "
-                                      "ONNX does not have");
+            return cfxi_export_refuse(&c, "it uses what ONNX does not have: a text that depends on "
+                                      "data, statistics that a norm would update, or a result "
+                                      "that only training needs");
     if (takes_regions(op))
         return apply_regions(&c, given, n);
     if (functional != CFX_OPID_NONE && functional != op)
