@@ -1,5 +1,9 @@
-/* cmd_convert.c - cfx convert: tensors from one file format to another. */
+/* cmd_convert.c - cfx convert: tensors from one file format to another, models to ONNX. */
 #include "cli.h"
+
+#include <cfx/onnx.h>
+
+#include <string.h>
 
 /* The weights of a .cfx file; NULL with *err set. */
 static cfx_state *load_package(const char *path, cfx_error *err)
@@ -53,12 +57,46 @@ static cfx_status save(const cfx_state *s, const char *path, const cfx_file_form
     return cfx_tensor_save(t, path, err);
 }
 
+/* ---- models -------------------------------------------------------------------------------- */
+
+static bool is_onnx(const char *path)
+{
+    const size_t size = strlen(path);
+    return size > 5 && strcmp(path + size - 5, ".onnx") == 0;
+}
+
+static void print_finding(void *ctx, const cfx_onnx_finding *f)
+{
+    (void)ctx;
+    fprintf(stderr, "%s%s%%%s (%s): %s\n", f->where, *f->where ? ": " : "", f->node, f->op, f->why);
+}
+
+static int to_onnx(const cli_args *args)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_package *p = cfx_package_load(args->file, NULL, &err);
+    const cfx_onnx_write_options options = {.each = print_finding};
+    const cfx_status status = p ? cfx_onnx_save(p, args->other, &options, &err) : err.status;
+    const bool read = p != NULL;
+    cfx_package_free(p);
+    if (status == CFX_OK) {
+        printf("%s: ONNX, opset %d\n", args->other, CFX_ONNX_OPSET);
+        return CLI_OK;
+    }
+    fprintf(stderr, "cfx convert: %s\n", err.message);
+    return read ? CLI_BAD_INPUT : CLI_UNREADABLE;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
 static int cmd_convert(const cli_args *args)
 {
     char one[CFX_FILE_FORMAT_LIST_SIZE];
     char named[CFX_FILE_FORMAT_LIST_SIZE];
     cfx_error err = {.status = CFX_OK};
     const cfx_file_format *to = cfx_file_format_of_path(args->other);
+    if (is_onnx(args->other))
+        return to_onnx(args);
     if (to && to->content == CFX_CONTENT_MODEL)
         return cli_usage_error(args->verb, "'%s' needs a graph besides tensors: cfx pack --weights "
                                "%s -o %s GRAPH.ir", args->other, args->file, args->other);
@@ -81,11 +119,12 @@ static int cmd_convert(const cli_args *args)
 
 const cli_verb verb_convert = {
     .name = "convert",
-    .summary = "convert the tensors of a file to another format",
+    .summary = "convert the tensors of a file to another format, or a model to ONNX",
     .operands = CLI_TWO_FILES,
     .examples =
         "  cfx convert model.npz model.safetensors\n"
         "  cfx convert x.npy inputs.npz      its name there is x\n"
-        "  cfx convert model.cfx model.npz   the weights of a model\n",
+        "  cfx convert model.cfx model.npz   the weights of a model\n"
+        "  cfx convert model.cfx model.onnx  the model, for other engines\n",
     .run = cmd_convert,
 };

@@ -1,13 +1,15 @@
-"""ONNX files: cfx.onnx.load and cfx.onnx.findings (docs/onnx.md). Nothing here imports the package
-`onnx`: files are read in C."""
+"""ONNX files: cfx.onnx.load and cfx.onnx.findings (docs/onnx.md), cfx.onnx.save
+(docs/onnx-writing.md). Nothing here imports the package `onnx`: files are read and written in
+C."""
 import os
 from typing import NamedTuple
 
 from . import _core, _glue, package
 from ._glue.listing import public_names
+from ._glue.onnx_save import ExportError, save
 from .graph_module import GraphModule
 
-__all__ = ["Finding", "ReadError", "findings", "load"]
+__all__ = ["ExportError", "Finding", "ReadError", "findings", "load", "save"]
 
 
 class Finding(NamedTuple):

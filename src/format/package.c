@@ -560,6 +560,7 @@ void cfx_package_free(cfx_package *p)
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
+const cfx_allocator *cfxi_format_package_allocator(const cfx_package *p) { return p->allocator; }
 const char *cfx_package_model(const cfx_package *p) { return p->model.data; }
 const char *cfx_package_producer(const cfx_package *p) { return p->producer.data; }
 int cfx_package_format(const cfx_package *p) { return (int)p->format; }

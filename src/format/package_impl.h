@@ -29,6 +29,8 @@ typedef struct cfxi_weights_file {
 
 /* The files that a package names; borrowed. (package.c) */
 const cfxi_weights_file *cfxi_format_package_files(const cfx_package *p, size_t *n);
+/* That its tensors and texts were made with. (package.c) */
+const cfx_allocator *cfxi_format_package_allocator(const cfx_package *p);
 /* What the manifest of `p` says of its own weights; false if they are not in it, or not all. */
 bool cfxi_format_package_inside(const cfx_package *p, cfxi_weights_file *file);
 

@@ -358,6 +358,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, complete_functions) < 0 ||
         PyModule_AddFunctions(module, weights_functions) < 0 ||
         PyModule_AddFunctions(module, package_functions) < 0 ||
+        PyModule_AddFunctions(module, onnx_save_functions) < 0 ||
         PyModule_AddFunctions(module, syntax_functions) < 0 ||
         PyModule_AddFunctions(module, script_functions) < 0 ||
         PyModule_AddFunctions(module, symbol_functions) < 0 ||

@@ -584,6 +584,7 @@ const cfx_program *program_of(PyObject *program);  /* borrowed */
 PyObject *state_to_py(module_state *st, const cfx_state *state);
 extern PyMethodDef weights_functions[];
 extern PyMethodDef package_functions[];  /* _save_package, _load_package */
+extern PyMethodDef onnx_save_functions[];  /* _save_onnx */
 
 /* ---- Python source (syntax_api.c) ---------------------------------------------------------- */
 

@@ -25,8 +25,7 @@ static bool report(void *ctx, uint64_t done, uint64_t all)
     return !p->failed;
 }
 
-/* The texts of a dict, borrowed from it: an array that the caller frees; NULL with an exception. */
-static cfx_package_part *parts_of(PyObject *texts)
+cfx_package_part *package_parts(PyObject *texts)
 {
     PyObject *name, *text;
     Py_ssize_t at = 0;
@@ -62,7 +61,7 @@ static PyObject *save_package(PyObject *module, PyObject *args)
                           &PyDict_Type, &texts, &tensors, &function, &file, &shard_size))
         return NULL;
     progress told = {function, false};
-    cfx_package_part *parts = parts_of(texts);
+    cfx_package_part *parts = package_parts(texts);
     cfx_state *state = parts && tensors != Py_None ? state_from_py(st, tensors, &seen) : NULL;
     cfx_status status = CFX_E_HOST;
     if (parts && (state || tensors == Py_None)) {

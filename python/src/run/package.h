@@ -1,4 +1,4 @@
-/* package.h - .cfx files: what executable.c asks of package.c. */
+/* package.h - .cfx files: what executable.c and onnx_save.c ask of package.c. */
 #ifndef PYCFX_PACKAGE_H
 #define PYCFX_PACKAGE_H
 
@@ -10,5 +10,8 @@
  * after the package. NULL with an exception or with *err set. */
 cfx_package *package_open(PyObject *source, const cfx_package_options *options, Py_buffer *view,
                           cfx_error *err);
+/* The texts of a dict, borrowed from it: an array that the caller frees (PyMem_Free); NULL with an
+ * exception. */
+cfx_package_part *package_parts(PyObject *texts);
 
 #endif

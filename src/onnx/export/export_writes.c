@@ -1,0 +1,161 @@
+/* export_writes.c - calls that write to tensors, as ONNX has only values.
+ *
+ * A tensor that shares memory with another knows how it was made from it (its view). Who writes to
+ * a tensor gives it a new value; if it is a view, the elements go back to their places in what it
+ * is a view of. To find those places, the view is made once more, of the numbers 0, 1, 2, ... in
+ * the place of the elements:
+ *
+ *     x[:, 0] = 1     ->     x = ScatterElements(x, (0 ... n)[:, 0], 1), flat
+ *
+ * Other views of the same memory are made anew when someone asks for them next.
+ */
+#include "export_impl.h"
+
+cfxi_ev *cfxi_export_root(cfxi_ev *v)
+{
+    while (v->view)
+        v = v->view->base;
+    return v;
+}
+
+/* Rows that give a view only if the layout allows it: a copy else. */
+static bool may_copy(const cfxi_export_call *c)
+{
+    switch ((int)c->op) {
+    case CFX_OPID_reshape: case CFX_OPID_flatten: case CFX_OPID_contiguous: case CFX_OPID_ravel:
+    case CFX_OPID_reshape_as: return !cfx_tensor_is_contiguous(c->args[0]->datum.as.tensor);
+    case CFX_OPID_to: case CFX_OPID_to_device: case CFX_OPID_to_layout: case CFX_OPID_to_other:
+    case CFX_OPID_type_as: case CFX_OPID_cast_float: case CFX_OPID_cast_half:
+    case CFX_OPID_cast_bfloat16: case CFX_OPID_cast_double: case CFX_OPID_cast_int:
+    case CFX_OPID_cast_long: case CFX_OPID_cast_bool: case CFX_OPID_cast_short:
+    case CFX_OPID_cast_char: case CFX_OPID_cast_byte: case CFX_OPID_cpu:
+        return cfxi_export_result_dtype(c) != cfxi_export_dtype(c->args[0]);
+    default: return false;
+    }
+}
+
+static bool has_tensor_index(const cfxi_ev *index)
+{
+    for (size_t i = 0; i < index->n; i++)
+        if (has_tensor_index(index->items[i]))
+            return true;
+    return index->datum.kind == CFX_DATUM_TENSOR;
+}
+
+void cfxi_export_note_view(cfxi_exporter *x, cfxi_ev *v, const cfxi_export_call *c, size_t item)
+{
+    cfx_schema_param first;
+    cfx_schema_param result;
+    if (c->n == 0 || c->args[0]->datum.kind != CFX_DATUM_TENSOR || may_copy(c) ||
+        !cfx_operator_param(c->op, 0, &first) || !cfx_operator_result(c->op, 0, &result) ||
+        !first.alias || first.alias != result.alias ||
+        (c->op == CFX_OPID_getitem && has_tensor_index(c->args[1])))
+        return;
+    for (size_t i = 0; i < v->n; i++)
+        cfxi_export_note_view(x, v->items[i], c, i);
+    if (v->n > 0 || v->datum.kind != CFX_DATUM_TENSOR)
+        return;
+    cfxi_export_alias *view = cfxi_export_room(x, 1, sizeof *view);
+    if (!view)
+        return;
+    *view = (cfxi_export_alias){c->args[0], c->op, c->args, c->n, item, c->node};
+    v->view = view;
+    v->seen = cfxi_export_root(v)->version;
+}
+
+/* The view of other elements: `base` in the place of what it is of. */
+static cfxi_ev *view_of(cfxi_exporter *x, const cfxi_export_alias *view, cfxi_ev *base)
+{
+    cfxi_ev **args = cfxi_export_room(x, view->n, sizeof *args);
+    if (!args)
+        return &x->broken;
+    memcpy(args, view->args, view->n * sizeof *args);
+    args[0] = base;
+    cfxi_ev *made = cfxi_export_apply(x, view->node, view->op, args, view->n);
+    return view->item == SIZE_MAX || made->broken ? made : made->items[view->item];
+}
+
+cfxi_ev *cfxi_export_fresh(cfxi_exporter *x, cfxi_ev *v)
+{
+    if (!v->view || v->seen == cfxi_export_root(v)->version)
+        return v;
+    const uint32_t now = cfxi_export_root(v)->version;
+    cfxi_ev *made = view_of(x, v->view, cfxi_export_fresh(x, v->view->base));
+    v->seen = now;
+    v->name = made->name;
+    v->scope = made->scope;
+    v->broken = made->broken;
+    v->shape = NULL;
+    return v;
+}
+
+/* A value that stands for the numbers of the elements of `base`. */
+static cfxi_ev *numbered(cfxi_export_call *c, const cfxi_ev *base, cfxi_ev *flat, cfxi_ev *shape)
+{
+    cfxi_ev *count = NODE("Size", flat);
+    cfxi_ev *made = NODE("Reshape", NODE("Range", INT(0), count, INT(1)), shape);
+    cfx_tensor *t = cfx_tensor_new_abstract(CFX_DTYPE_INT64, base->sizes, (size_t)base->rank,
+                                            c->x->allocator, c->x->err);
+    if (!t)
+        return cfxi_export_fail(c->x);
+    cfxi_ev *v = cfxi_export_of_datum(c->x, cfxi_export_own(c->x, cfx_datum_tensor(t)));
+    if (v->broken || made->broken)
+        return &c->x->broken;
+    v->name = made->name;
+    v->scope = made->scope;
+    return v;
+}
+
+/* `base` with `elements` where the view shows it. */
+static cfxi_ev *put_back(cfxi_export_call *c, const cfxi_export_alias *view, cfxi_ev *elements)
+{
+    cfxi_ev *base = cfxi_export_fresh(c->x, view->base);
+    cfxi_ev *shape = SHAPE(base);
+    cfxi_ev *flat = NODE("Reshape", base, INTS(-1));
+    cfxi_ev *numbers = view_of(c->x, view, numbered(c, base, flat, shape));
+    cfxi_ev *places = NODE("Reshape", numbers, INTS(-1));
+    cfxi_ev *all = NODE("ScatterElements", flat, places, NODE("Reshape", elements, INTS(-1)));
+    SET_INT("axis", 0);
+    return NODE("Reshape", all, shape);
+}
+
+static void take(cfxi_ev *v, const cfxi_ev *made, uint32_t version)
+{
+    v->name = made->name;
+    v->scope = made->scope;
+    v->broken = made->broken;
+    v->path = NULL;
+    v->shape = NULL;
+    v->seen = version;
+}
+
+cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements)
+{
+    cfxi_exporter *x = c->x;
+    cfxi_ev *root = cfxi_export_root(v);
+    if (root->datum.kind != CFX_DATUM_TENSOR)
+        return cfxi_export_refuse(c, "it writes to a value that is not a tensor of the graph");
+    if (root->path)
+        return cfxi_export_refuse(c, "it writes to '%s' of the model, which an ONNX file cannot "
+                                  "keep from one run to the next; capture the model after "
+                                  "model.eval(), or pass that tensor as an input", root->path);
+    if (root->shared || v->shared)
+        return cfxi_export_refuse(c, "it writes to a tensor that a branch or a loop has returned, "
+                                  "which may be one of several; return a copy from there");
+    if (root->scope != x->scope && x->scope->outer)
+        return cfxi_export_refuse(c, "a branch or a loop writes to a tensor from outside of it; "
+                                  "return the new value from the branch instead");
+    elements = cfxi_export_cast(x, elements, v->dtype);
+    cfxi_ev *made = elements;
+    const uint32_t version = root->version + 1;
+    cfxi_export_name(x, elements);
+    for (cfxi_ev *at = v; at->view && !made->broken; at = at->view->base) {
+        cfxi_ev *whole = put_back(c, at->view, made);
+        take(at, made, version);
+        made = whole;
+    }
+    take(root, made, version);
+    root->version = version;
+    v->seen = version;
+    return made->broken ? made : v;
+}
