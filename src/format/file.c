@@ -146,7 +146,8 @@ static cfxi_bytes *bytes_of_pipe(int file, const cfx_allocator *allocator, cfx_e
     cfxi_bytes *b = NULL;
     cfx_buffer_init(&text, allocator);
     if (read_pipe(file, &text, err) == CFX_OK)
-        b = cfxi_format_bytes_copy(cfxi_format_bytes_borrow(text.data, text.size, allocator, err), allocator, err);
+        b = cfxi_format_bytes_copy(cfxi_format_bytes_borrow(text.data, text.size, allocator, err),
+                                   allocator, err);
     cfx_buffer_free(&text);
     return b;
 }

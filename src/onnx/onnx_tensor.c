@@ -180,8 +180,14 @@ static cfx_status find_bytes(cfxi_onnx_source *s, const cfxi_onnx_tensor *t, run
 
 /* ---- lists of numbers ---------------------------------------------------------------------- */
 
-/* Which list of the message has the elements of a type, and how many of its items one takes. */
-typedef enum list_kind { LIST_FLOATS, LIST_DOUBLES, LIST_INT32S, LIST_INT64S, LIST_UINT64S } list_kind;
+/* Which list of the message has the elements of a type. */
+typedef enum list_kind {
+    LIST_FLOATS,
+    LIST_DOUBLES,
+    LIST_INT32S,
+    LIST_INT64S,
+    LIST_UINT64S
+} list_kind;
 
 static list_kind list_of(cfx_dtype dtype)
 {
@@ -374,7 +380,8 @@ static cfx_status check_sparse(const cfx_tensor *values, const cfx_tensor *indic
 {
     const int64_t *shape = cfx_tensor_sizes(indices);
     const size_t rank = cfx_tensor_ndim(indices);
-    const bool fits = cfx_tensor_dtype(indices) == CFX_DTYPE_INT64 && cfx_tensor_ndim(values) == 1 &&
+    const bool fits = cfx_tensor_dtype(indices) == CFX_DTYPE_INT64 &&
+                      cfx_tensor_ndim(values) == 1 &&
                       (rank == 1 || (rank == 2 && shape[1] == (int64_t)l->ndim)) &&
                       shape[0] == cfx_tensor_numel(values) && cfx_tensor_is_contiguous(values) &&
                       cfx_tensor_is_contiguous(indices);

@@ -1,8 +1,8 @@
 /* proto_impl.h - ONNX files in memory: the messages of proto.def, read and written.
  *
- * A message is a struct cfxi_onnx_<message> with one member for each row. What is absent is zero, an
- * empty list or NULL; CFXI_ONNX_HAS tells an absent number from 0. Text points into the bytes that
- * were read. Everything else is in one arena, so that a model is freed as a whole.
+ * A message is a struct cfxi_onnx_<message> with one member for each row. What is absent is zero,
+ * an empty list or NULL; CFXI_ONNX_HAS tells an absent number from 0. Text points into the bytes
+ * that were read. Everything else is in one arena, so that a model is freed as a whole.
  */
 #ifndef CFXI_ONNX_PROTO_IMPL_H
 #define CFXI_ONNX_PROTO_IMPL_H

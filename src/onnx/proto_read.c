@@ -147,7 +147,7 @@ static void put_number(const cfxi_proto_row *row, void *to, uint64_t bits)
 static size_t count_packed(reader *r, const cfxi_proto_row *row, part p)
 {
     const size_t size = (size_t)(p.end - p.at);
-    const size_t each = row->kind == CFXI_PROTO_FLOATS ? 4 : row->kind == CFXI_PROTO_DOUBLES ? 8 : 0;
+    const size_t each = row->kind == CFXI_PROTO_INTS ? 0 : item_size(row);
     size_t n = 0;
     if (each > 0 && size % each == 0)
         return size / each;

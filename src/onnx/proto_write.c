@@ -17,7 +17,10 @@ static uint64_t varint_size(uint64_t v)
     return n;
 }
 
-static uint64_t tag_size(const cfxi_proto_row *row) { return varint_size((uint64_t)row->number << 3); }
+static uint64_t tag_size(const cfxi_proto_row *row)
+{
+    return varint_size((uint64_t)row->number << 3);
+}
 
 /* A value of `size` bytes with its tag and its size. */
 static uint64_t sized(const cfxi_proto_row *row, uint64_t size)
