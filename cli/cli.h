@@ -137,6 +137,8 @@ typedef struct cli_input {
 bool cli_open(cli_input *in, const char *file);
 /* Loads a .cfx file without a look at what it says. Likewise. */
 bool cli_open_package(cli_input *in, const char *file);
+/* Whether a file is an ONNX model, by its name: its bytes do not tell. */
+bool cli_names_onnx(const char *file);
 /* Reads `file` alone, which is to be `what`, for messages. Likewise. */
 bool cli_read(cli_input *in, const char *file, const char *what);
 void cli_close(cli_input *in);

@@ -1,4 +1,4 @@
-/* cmd_convert.c - cfx convert: tensors from one file format to another, models to ONNX. */
+/* cmd_convert.c - cfx convert: tensors from one file format to another, models to and from ONNX. */
 #include "cli.h"
 
 #include <cfx/onnx.h>
@@ -59,32 +59,56 @@ static cfx_status save(const cfx_state *s, const char *path, const cfx_file_form
 
 /* ---- models -------------------------------------------------------------------------------- */
 
-static bool is_onnx(const char *path)
-{
-    const size_t size = strlen(path);
-    return size > 5 && strcmp(path + size - 5, ".onnx") == 0;
-}
-
 static void print_finding(void *ctx, const cfx_onnx_finding *f)
 {
     (void)ctx;
     fprintf(stderr, "%s%s%%%s (%s): %s\n", f->where, *f->where ? ": " : "", f->node, f->op, f->why);
 }
 
-static int to_onnx(const cli_args *args)
+static cfx_status to_onnx(const cfx_package *p, const char *path, cfx_error *err)
+{
+    const cfx_onnx_write_options options = {.each = print_finding};
+    return cfx_onnx_save(p, path, &options, err);
+}
+
+/* The texts and weights of a package, written again. */
+static cfx_status to_package(const cfx_package *p, const char *path, cfx_error *err)
+{
+    cli_parts parts = {0};
+    const char *name;
+    cfx_status status = CFX_OK;
+    for (size_t i = 0; status == CFX_OK && (name = cfx_package_entry(p, i, NULL)); i++) {
+        size_t size;
+        const char *text = strcmp(name, "cfx.json") != 0 ? cfx_package_text(p, name, &size) : NULL;
+        cfx_buffer *part = text ? cli_parts_add(&parts, name, err) : NULL;
+        if (text)
+            status = part ? cfx_buffer_append(part, text, size) : err->status;
+    }
+    if (status == CFX_OK)
+        status = cli_parts_save(&parts, path, cfx_package_model(p), cfx_package_weights(p), err);
+    cli_parts_free(&parts);
+    return status;
+}
+
+static int convert_model(const cli_args *args)
 {
     cfx_error err = {.status = CFX_OK};
-    cfx_package *p = cfx_package_load(args->file, NULL, &err);
-    const cfx_onnx_write_options options = {.each = print_finding};
-    const cfx_status status = p ? cfx_onnx_save(p, args->other, &options, &err) : err.status;
-    const bool read = p != NULL;
-    cfx_package_free(p);
-    if (status == CFX_OK) {
-        printf("%s: ONNX, opset %d\n", args->other, CFX_ONNX_OPSET);
-        return CLI_OK;
+    cli_input in;
+    const bool onnx = cli_names_onnx(args->other);
+    if (!cli_open_package(&in, args->file))
+        return CLI_UNREADABLE;
+    const cfx_status status = onnx ? to_onnx(in.package, args->other, &err)
+                                   : to_package(in.package, args->other, &err);
+    cli_close(&in);
+    if (status != CFX_OK) {
+        fprintf(stderr, "cfx convert: %s\n", err.message);
+        return CLI_BAD_INPUT;
     }
-    fprintf(stderr, "cfx convert: %s\n", err.message);
-    return read ? CLI_BAD_INPUT : CLI_UNREADABLE;
+    if (onnx)
+        printf("%s: ONNX, opset %d\n", args->other, CFX_ONNX_OPSET);
+    else
+        printf("%s: a model\n", args->other);
+    return CLI_OK;
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */
@@ -95,9 +119,13 @@ static int cmd_convert(const cli_args *args)
     char named[CFX_FILE_FORMAT_LIST_SIZE];
     cfx_error err = {.status = CFX_OK};
     const cfx_file_format *to = cfx_file_format_of_path(args->other);
-    if (is_onnx(args->other))
-        return to_onnx(args);
-    if (to && to->content == CFX_CONTENT_MODEL)
+    const cfx_file_format *from = cfx_file_format_of_path(args->file);
+    const bool is_model =
+        cli_names_onnx(args->file) || (from && from->content == CFX_CONTENT_MODEL);
+    const bool wants_model = to && to->content == CFX_CONTENT_MODEL;
+    if (cli_names_onnx(args->other) || (wants_model && is_model))
+        return convert_model(args);
+    if (wants_model)
         return cli_usage_error(args->verb, "'%s' needs a graph besides tensors: cfx pack --weights "
                                "%s -o %s GRAPH.ir", args->other, args->file, args->other);
     if (!to || to->content == CFX_CONTENT_GRAPH)
@@ -105,7 +133,7 @@ static int cmd_convert(const cli_args *args)
                                "%s for named tensors", args->other,
                                cfx_file_format_list(CFX_CONTENT_TENSOR, one),
                                cfx_file_format_list(CFX_CONTENT_TENSORS, named));
-    cfx_state *s = load(args->file, cfx_file_format_of_path(args->file), &err);
+    cfx_state *s = load(args->file, from, &err);
     const size_t n = s ? cfx_state_size(s) : 0;
     cfx_status status = s ? save(s, args->other, to, &err) : err.status;
     cfx_state_free(s);
@@ -119,12 +147,13 @@ static int cmd_convert(const cli_args *args)
 
 const cli_verb verb_convert = {
     .name = "convert",
-    .summary = "convert the tensors of a file to another format, or a model to ONNX",
+    .summary = "convert tensors to another format, or a model to or from ONNX",
     .operands = CLI_TWO_FILES,
     .examples =
         "  cfx convert model.npz model.safetensors\n"
         "  cfx convert x.npy inputs.npz      its name there is x\n"
         "  cfx convert model.cfx model.npz   the weights of a model\n"
-        "  cfx convert model.cfx model.onnx  the model, for other engines\n",
+        "  cfx convert model.cfx model.onnx  the model, for other engines\n"
+        "  cfx convert model.onnx model.cfx\n",
     .run = cmd_convert,
 };

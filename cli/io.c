@@ -198,8 +198,7 @@ static bool is_model(const char *data, size_t size)
     return format && format->content == CFX_CONTENT_MODEL;
 }
 
-/* Whether a file is an ONNX model, by its name: its bytes do not tell. */
-static bool names_onnx(const char *file)
+bool cli_names_onnx(const char *file)
 {
     const size_t size = file ? strlen(file) : 0;
     return size > 5 && strcmp(file + size - 5, ".onnx") == 0;
@@ -208,7 +207,7 @@ static bool names_onnx(const char *file)
 static bool names_model(const char *file)
 {
     char begin[64];
-    if (names_onnx(file))
+    if (cli_names_onnx(file))
         return true;
     FILE *stream = strcmp(file, "-") == 0 ? NULL : fopen(file, "rb");
     const size_t got = stream ? fread(begin, 1, sizeof begin, stream) : 0;
@@ -234,7 +233,7 @@ static bool load_package(cli_input *in, const char *file)
 {
     cfx_error err = {.status = CFX_OK};
     in->package = in->text           ? cfx_package_read(in->text, in->size, NULL, &err)
-                  : names_onnx(file) ? cfx_onnx_load(file, NULL, &err)
+                  : cli_names_onnx(file) ? cfx_onnx_load(file, NULL, &err)
                                      : cfx_package_load(file, NULL, &err);
     if (!in->package && in->text)
         cli_report(in, &err);

@@ -350,7 +350,9 @@ def test_the_example_in_c(linear, counting, tmp_path):
     assert example(counting, tmp_path / "two.npy") == (0, "float32[2] 12 12\n", "")
     status, out, why = example(counting, tmp_path / "x.npy")
     assert (status, out) == (1, "") and why.startswith("the input 'x' must be float32[2]; got")
-    assert example()[0] == 1
+    status, out, why = example()  # asked how it is used
+    assert (status, out) == (0, "") and why.startswith("usage:")
+    assert example(linear)[0] == 1
 
 
 # ---- captured models ---------------------------------------------------------------------------
