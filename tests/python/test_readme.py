@@ -52,7 +52,7 @@ MEASURED = {  # a piece of the row's first cell: lines of docs/benchmarks.md, an
     "build a graph": [r"^\| build through `Graph\.call_function` \|.*"],
     "Python source": [r"^\| `python_code` \|.*"],
     "copy.deepcopy": [r"^\| `copy\.deepcopy` \|.*"],
-    "load a file": [r"`cfx\.load` is (\d+x).*?a C program"],
+    "load a file": [r"`cfx\.load` is ([\d.]+x).*?a C program"],
     "211 programs": [r"cfx\.script` takes .*?: ([\d.]+x) faster in total"],
     "run in C": [r"^\| ResNet-50 \| 444.*", r"^\| BERT-base.*", r"^\| GPT-2.*",
                  r"^\| ViT-B/16 \| 482.*"],
