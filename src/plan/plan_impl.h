@@ -114,7 +114,7 @@ cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_error *err);
 /* Finds out how long each memory lives, and gives each a place. */
 cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err);
 
-/* ---- running (plan_session.c, plan_run.c) -------------------------------------------------- */
+/* ---- running (plan_run.c) ------------------------------------------------------------------ */
 
 typedef struct cfxi_plan_session cfxi_plan_session;
 
@@ -122,8 +122,5 @@ cfxi_plan_session *cfxi_plan_session_new(const cfxi_plan *plan, cfx_error *err);
 void cfxi_plan_session_free(cfxi_plan_session *s);
 /* Runs with inputs that cfxi_plan_takes. The result is the caller's. */
 cfx_datum cfxi_plan_run(cfxi_plan_session *s, const cfx_datum *inputs, size_t n, cfx_error *err);
-
-/* One line for each step. */
-cfx_status cfxi_plan_print(const cfxi_plan *plan, cfx_sink out, cfx_error *err);
 
 #endif
