@@ -27,6 +27,7 @@
 #include <cfx/package.h>
 #include <cfx/weights.h>
 #include <cfx/runtime.h>
+#include <cfx/compile.h>
 #include <cfx/guard.h>
 #include <cfx/session.h>
 #include <cfx/library.h>

@@ -4,8 +4,8 @@
  *     cfx_datum y = cfx_executable_run(e, NULL, rt, &x, 1, NULL, &err);
  *     cfx_executable_free(e);
  *
- * An executable has the graphs of a .cfx file as programs, with their weights and signatures. It is
- * immutable: any number of threads may run it at once, without a lock. What a model keeps from one
+ * An executable has the graphs of a .cfx file as compiled programs (compile.h), with their weights
+ * and signatures. It is immutable: any number of threads may run it at once, without a lock. What a model keeps from one
  * run to the next, a cache or a counter, is in a session that the caller has for each user.
  */
 #ifndef CFX_EXECUTABLE_H
@@ -65,6 +65,10 @@ CFX_API cfx_datum cfx_executable_run(const cfx_executable *e, cfx_session *sessi
 CFX_API cfx_datum cfx_executable_run_graph(const cfx_executable *e, size_t i, cfx_session *session,
                                            cfx_runtime *rt, const cfx_datum *inputs, size_t n,
                                            bool *agrees, cfx_error *err);
+
+/* Writes the plans that runs have made so far (compile.h): one for each kind of inputs. */
+CFX_API cfx_status cfx_executable_print_plans(const cfx_executable *e, cfx_sink sink,
+                                              cfx_error *err);
 
 #ifdef __cplusplus
 }

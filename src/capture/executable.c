@@ -7,6 +7,7 @@
 #include "analysis/alias_impl.h"
 #include "capture_impl.h"
 
+#include <cfx/compile.h>
 #include <cfx/executable.h>
 
 #include <stdio.h>
@@ -217,7 +218,7 @@ static cfx_status make_program(ready_graph *r, cfx_graph *g, cfx_module *root,
     const cfx_lower_options options = {.each = note, .ctx = &t};
     r->program = cfxi_capture_program(g, root, library, &options, root->allocator, &why);
     if (r->program)
-        return CFX_OK;
+        return cfx_program_compile(r->program, NULL, err);
     if (t.count > 0 && why.status == CFX_E_TYPE)
         return cfx_error_set(err, CFX_E_TYPE, "%zu call%s cannot run without Python: %s", t.count,
                              t.count == 1 ? "" : "s", t.text);
@@ -644,4 +645,13 @@ cfx_datum cfx_executable_run(const cfx_executable *e, cfx_session *session, cfx_
     if (err)
         *err = first;
     return none;
+}
+
+cfx_status cfx_executable_print_plans(const cfx_executable *e, cfx_sink sink, cfx_error *err)
+{
+    CFX_TRY(cfxi_base_expect(e, "executable", err));
+    for (size_t i = 0; i < e->graphs.size; i++)
+        if (graph_at(e, i)->program)
+            CFX_TRY(cfx_program_print_plans(graph_at(e, i)->program, sink, err));
+    return CFX_OK;
 }

@@ -18,6 +18,7 @@ typedef struct readers {
 
 typedef struct fuser {
     cfxi_plan *plan;
+    cfx_runtime *rt;
     readers *read;   /* by memory */
     cfx_error *err;
 } fuser;
@@ -59,7 +60,8 @@ static void note_readers(fuser *f)
             cfxi_plan_visit(plan, cfxi_plan_step(plan, i)->args[k], note_reader, &r);
     }
     reading result = {f, CFXI_NONE};
-    cfxi_plan_visit(plan, plan->result, note_reader, &result);
+    for (size_t i = 0; i < plan->outs.size; i++)
+        cfxi_plan_visit(plan, cfxi_plan_out(plan, i)->value, note_reader, &result);
 }
 
 /* The only step that reads a tensor; NULL if there is another, or it is returned. */
@@ -197,15 +199,15 @@ static bool begin(const fuser *f, fusion *u, const cfxi_step *s)
         ok = begin_product(u, s, tensor_arg(s, 0), tensor_arg(s, 1), false);
         break;
     case CFX_OPID_conv2d: case CFX_OPID_convolution:
-        ok = begin_conv(u, s, f->plan->rt);
+        ok = begin_conv(u, s, f->rt);
         break;
     default:
         break;
     }
     if (!ok)
         return false;
-    u->problem.isa = f->plan->rt->isa;
-    u->problem.threads = cfx_runtime_threads(f->plan->rt);
+    u->problem.isa = f->rt->isa;
+    u->problem.threads = cfx_runtime_threads(f->rt);
     const size_t x = s->op == CFX_OPID_addmm ? 1 : 0;
     u->x = cfxi_plan_number(f->plan, s->args[x].as.tensor);
     u->out = cfxi_plan_number(f->plan, s->results[0].as.tensor);
@@ -427,10 +429,10 @@ static cfx_status fuse_from(fuser *f, uint32_t first)
     return status;
 }
 
-cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_error *err)
+cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, cfx_error *err)
 {
     const size_t bytes = (plan->memories.size + 1) * sizeof(readers);
-    fuser f = {plan, cfxi_base_alloc(plan->allocator, bytes), err};
+    fuser f = {plan, rt, cfxi_base_alloc(plan->allocator, bytes), err};
     if (!f.read)
         return cfxi_base_nomem(err);
     memset(f.read, 0, bytes);

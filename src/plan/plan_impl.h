@@ -1,8 +1,13 @@
-/* plan_impl.h - a program planned for inputs of given types, sizes and strides.
+/* plan_impl.h - a stretch of a program planned for values of given types, sizes and strides.
  *
  * Planning runs the program on tensors whose memory has an address and a size, but no bytes. Rules
  * run unchanged: views are views, and arithmetic on sizes is done for good. Calls whose arguments
  * are known are computed, and their results are constants. What is left is a list of steps.
+ *
+ * A stretch begins with any instruction, and ends before one whose result depends on elements, that
+ * runs regions, or writes to memory that others may see: the interpreter runs that one, and the
+ * next stretch is planned when its sizes are known. What a stretch reads of the slots are its
+ * inputs, what it leaves there are its results.
  *
  * A plan is immutable and shared by any number of threads. What one run needs is in a session:
  * memory for intermediate results, and headers and arguments that point into it.
@@ -18,15 +23,16 @@ enum { CFXI_NONE = UINT32_MAX };
 /* Where planned memory comes from in a run. */
 typedef enum cfxi_memory_kind {
     CFXI_MEMORY_ARENA,   /* of the session */
-    CFXI_MEMORY_INPUT,   /* of the caller's argument number `index` */
+    CFXI_MEMORY_INPUT,   /* of the tensor number `index` among the inputs */
     CFXI_MEMORY_RESULT   /* new for each run: what is returned points into it */
 } cfxi_memory_kind;
 
 typedef struct cfxi_memory {
     cfxi_memory_kind kind;
     uint32_t index;      /* INPUT: which; RESULT: counted from 0 */
+    uint32_t own;        /* INPUT: the number of the tensor that is the input itself */
     size_t size;
-    size_t offset;       /* ARENA: in it */
+    size_t offset;       /* ARENA: in it. INPUT: of the tensor's first element */
     uint32_t first;      /* the steps that write it first, */
     uint32_t last;       /* and read it last */
     uint32_t same;       /* another memory whose place it takes over (in place); or CFXI_NONE */
@@ -58,21 +64,30 @@ typedef struct cfxi_step {
     bool removed;            /* became a part of another step */
 } cfxi_step;
 
+/* A value in a slot, with planned tensors. */
+typedef struct cfxi_slot_value {
+    uint32_t slot;
+    bool taken;          /* of an input: nothing after the stretch reads it */
+    cfx_datum value;
+} cfxi_slot_value;
+
 typedef struct cfxi_plan {
     const cfx_allocator *allocator;
-    cfx_runtime *rt;         /* that it was planned with: borrowed */
     const cfx_program *program;  /* borrowed */
+    uint32_t first, end;     /* instructions */
+    cfx_isa isa;             /* and threads of the runtimes that it is for */
+    unsigned threads;
+    uintptr_t address;       /* of the next memory */
     cfxi_vec memories;       /* of cfxi_memory *, each allocated: tensors point to their storages */
     cfxi_vec tensors;        /* of cfxi_planned_tensor */
     cfxi_hash_map by_header; /* cfx_tensor * -> 1 + number */
     cfxi_vec steps;          /* of cfxi_step */
-    cfx_datum result;        /* with planned tensors */
-    size_t num_inputs;
-    cfx_datum *inputs;       /* planned tensors, and other values as they were given */
+    cfxi_vec inputs;         /* of cfxi_slot_value */
+    cfxi_vec outs;           /* of cfxi_slot_value */
+    uint32_t num_inputs;     /* tensors in inputs */
     uint32_t num_results;    /* memories of kind RESULT */
     size_t arena;            /* bytes */
-    uint32_t running;        /* while it is built: the instruction, */
-    cfxi_vec given;          /* and what instructions have given, for a second build: cfx_datum */
+    cfxi_vec given;          /* what each instruction has given, for a second build: cfx_datum */
 } cfxi_plan;
 
 static inline cfxi_memory *cfxi_plan_memory(const cfxi_plan *p, uint32_t i)
@@ -88,26 +103,58 @@ static inline cfxi_step *cfxi_plan_step(const cfxi_plan *p, size_t i)
     return &((cfxi_step *)p->steps.data)[i];
 }
 
-/* ---- making (plan_build.c) ----------------------------------------------------------------- */
+static inline cfxi_slot_value *cfxi_plan_input(const cfxi_plan *p, size_t i)
+{
+    return &((cfxi_slot_value *)p->inputs.data)[i];
+}
+static inline cfxi_slot_value *cfxi_plan_out(const cfxi_plan *p, size_t i)
+{
+    return &((cfxi_slot_value *)p->outs.data)[i];
+}
 
-/* Plans a program for inputs like these (their elements are not looked at). `p` and `rt` must
- * outlive the plan. NULL with *err set: CFX_E_UNSUPPORTED if something depends on elements, or the
- * errors that a run would give. */
-cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs, size_t n,
-                         cfx_error *err);
-void cfxi_plan_free(cfxi_plan *plan);
-/* Whether inputs are like those that it was made for: kinds, types, sizes, strides, numbers. */
-bool cfxi_plan_takes(const cfxi_plan *plan, const cfx_datum *inputs, size_t n);
+/* ---- tensors and memory (plan_tensors.c) --------------------------------------------------- */
+
+/* Memory of its own, with an address; NULL with *err set. */
+cfxi_memory *cfxi_plan_add_memory(cfxi_plan *plan, cfxi_memory_kind kind, size_t size,
+                                  cfx_error *err);
+/* Gives a header without memory some of the arena. */
+cfx_status cfxi_plan_give_memory(cfxi_plan *plan, cfx_tensor *t, cfx_error *err);
+/* Enters the planned tensors of a datum into the table, once. */
+cfx_status cfxi_plan_list(cfxi_plan *plan, cfx_datum d, cfx_error *err);
 /* The number of a planned tensor; CFXI_NONE if its memory is not planned. */
 uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t);
 /* Calls fn(ctx, tensor) for each planned tensor in a datum. */
 typedef void cfxi_plan_visit_fn(void *ctx, uint32_t tensor);
 void cfxi_plan_visit(const cfxi_plan *plan, cfx_datum d, cfxi_plan_visit_fn *fn, void *ctx);
+/* A datum in which each tensor is what fn makes of it: the caller's. INVALID with *err set. */
+typedef cfx_datum cfxi_plan_map_fn(void *ctx, cfx_tensor *t, cfx_error *err);
+cfx_datum cfxi_plan_map(cfx_datum d, cfxi_plan_map_fn *fn, void *ctx,
+                        const cfx_allocator *allocator, cfx_error *err);
+/* Forgets memories and tensors from these numbers on. */
+void cfxi_plan_cut(cfxi_plan *plan, size_t memories, size_t tensors);
+/* For a vector of the plan: room for one more item at its end; NULL with *err set. */
+void *cfxi_plan_push(cfxi_vec *vec, size_t size, const cfx_allocator *allocator, cfx_error *err);
+
+/* ---- making (plan_build.c) ----------------------------------------------------------------- */
+
+/* Plans the stretch that begins with the instruction `first`, for values like those in the slots
+ * (elements are not looked at). It may have no instruction at all. `p` must outlive the plan. NULL
+ * with *err set if memory is out. */
+cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
+                         const cfx_datum *slots, cfx_error *err);
+void cfxi_plan_free(cfxi_plan *plan);
+
+/* ---- which values it is for (plan_key.c) --------------------------------------------------- */
+
+/* Whether it is for values like those in the slots: kinds, types, sizes, strides, numbers. */
+bool cfxi_plan_takes(const cfxi_plan *plan, const cfx_runtime *rt, const cfx_datum *slots);
+/* Whether a datum is one that plans can take: tensors, numbers, tuples and lists of them. */
+bool cfxi_plan_can_take(cfx_datum d);
 
 /* ---- fusing (plan_fuse.c) ------------------------------------------------------------------ */
 
 /* Gives products and convolutions with constant weights to back ends, with what follows them. */
-cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_error *err);
+cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, cfx_error *err);
 
 /* ---- memory (plan_memory.c) ---------------------------------------------------------------- */
 
@@ -120,7 +167,12 @@ typedef struct cfxi_plan_session cfxi_plan_session;
 
 cfxi_plan_session *cfxi_plan_session_new(const cfxi_plan *plan, cfx_error *err);
 void cfxi_plan_session_free(cfxi_plan_session *s);
-/* Runs with inputs that cfxi_plan_takes. The result is the caller's. */
-cfx_datum cfxi_plan_run(cfxi_plan_session *s, const cfx_datum *inputs, size_t n, cfx_error *err);
+/* Runs with values that cfxi_plan_takes: takes those that nobody reads later from the slots, and
+ * leaves its results there. */
+cfx_status cfxi_plan_run(cfxi_plan_session *s, cfx_runtime *rt, cfx_datum *slots, cfx_error *err);
+
+/* ---- for people (plan_print.c) ------------------------------------------------------------- */
+
+void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out);
 
 #endif

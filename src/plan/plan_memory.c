@@ -215,7 +215,8 @@ cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err)
 {
     const size_t steps = plan->steps.size;
     const size_t memories = plan->memories.size;
-    cfxi_plan_visit(plan, plan->result, note_result, plan);
+    for (size_t i = 0; i < plan->outs.size; i++)
+        cfxi_plan_visit(plan, cfxi_plan_out(plan, i)->value, note_result, plan);
     for (uint32_t i = 0; i < steps; i++)
         if (!cfxi_plan_step(plan, i)->removed)
             touch_step(plan, cfxi_plan_step(plan, i), i);

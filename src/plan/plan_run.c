@@ -23,7 +23,9 @@ struct cfxi_plan_session {
     ready_step *steps;
     uint32_t *moving;        /* headers over inputs and results, by memory */
     size_t num_moving;
-    cfx_tensor **results;    /* of this run: one for each RESULT memory, flat bytes */
+    cfx_tensor **results;    /* one for each RESULT memory, flat bytes: kept for the next run */
+    cfx_tensor **inputs;     /* of this run, borrowed: the tensors in its inputs */
+    cfx_datum *left;         /* what is put into slots */
 };
 
 enum { FOREVER = 1 << 30 };  /* references that nobody gives back */
@@ -57,41 +59,13 @@ static void make_headers(cfxi_plan_session *s)
     }
 }
 
-/* A copy of a datum in which planned tensors are this session's; constants are shared. */
-static cfx_datum resolved(const cfxi_plan_session *s, cfx_datum d, cfx_error *err)
+/* A planned tensor as this session's header; constants are shared. */
+static cfx_datum resolve(void *ctx, cfx_tensor *t, cfx_error *err)
 {
-    size_t n;
-    const cfx_datum *items = cfx_datum_items(d, &n);
-    const uint32_t number =
-        d.kind == CFX_DATUM_TENSOR ? cfxi_plan_number(s->plan, d.as.tensor) : CFXI_NONE;
-    if (number != CFXI_NONE) {
-        d.as.tensor = &s->headers[number];
-        return d;
-    }
-    if (!items)
-        return cfx_datum_retain(d);
-    cfx_datum few[8];
-    cfx_datum *room =
-        n <= 8 ? few : cfxi_base_alloc(s->plan->allocator, n * sizeof *room);
-    size_t made = 0;
-    cfx_datum result = cfx_datum_invalid();
-    for (; room && made < n; made++) {
-        room[made] = resolved(s, items[made], err);
-        if (room[made].kind == CFX_DATUM_INVALID && items[made].kind != CFX_DATUM_INVALID)
-            break;
-    }
-    if (room && made == n) {
-        result = cfx_datum_seq((cfx_datum_kind)d.kind, room, n, s->plan->allocator, err);
-        if (result.kind != CFX_DATUM_INVALID)
-            result.as.seq->op = d.as.seq->op;
-    } else if (!room) {
-        cfxi_base_nomem(err);
-    }
-    for (size_t i = 0; i < made; i++)
-        cfx_datum_release(room[i]);
-    if (room && room != few)
-        cfxi_base_free(s->plan->allocator, room, n * sizeof *room);
-    return result;
+    const cfxi_plan_session *s = ctx;
+    const uint32_t number = cfxi_plan_number(s->plan, t);
+    (void)err;
+    return cfx_datum_tensor(number != CFXI_NONE ? &s->headers[number] : cfx_tensor_retain(t));
 }
 
 static cfx_status make_step(cfxi_plan_session *s, const cfxi_step *from, ready_step *to,
@@ -103,13 +77,15 @@ static cfx_status make_step(cfxi_plan_session *s, const cfxi_step *from, ready_s
     for (size_t i = 0; i < CFXI_MOST_PARAMS; i++)
         to->args[i] = cfx_datum_invalid();
     for (size_t i = 0; i < from->num_args; i++) {
-        to->args[i] = resolved(s, from->args[i], err);
+        to->args[i] = cfxi_plan_map(from->args[i], resolve, s, s->plan->allocator, err);
         if (to->args[i].kind == CFX_DATUM_INVALID && from->args[i].kind != CFX_DATUM_INVALID)
             return CFX_E_NOMEM;
     }
-    to->call = (cfxi_call){.op = from->op, .args = to->args, .rt = s->plan->rt};
+    to->call = (cfxi_call){.op = from->op, .args = to->args};
     for (size_t i = 0; i < from->num_results; i++) {
-        to->call.results[i] = resolved(s, from->results[i], err);
+        if (from->results[i].kind != CFX_DATUM_TENSOR)
+            continue;  /* None */
+        to->call.results[i] = resolve(s, from->results[i].as.tensor, err);
         to->planned[i] = to->call.results[i].as.tensor;
     }
     return CFX_OK;
@@ -123,11 +99,16 @@ static cfx_status fill(cfxi_plan_session *s, cfx_error *err)
     s->storages = cfxi_base_alloc(a, (plan->memories.size + 1) * sizeof *s->storages);
     s->moving = cfxi_base_alloc(a, (plan->tensors.size + 1) * sizeof *s->moving);
     s->results = cfxi_base_alloc(a, (plan->num_results + 1) * sizeof *s->results);
+    s->inputs = cfxi_base_alloc(a, (plan->num_inputs + 1) * sizeof *s->inputs);
+    s->left = cfxi_base_alloc(a, (plan->outs.size + 1) * sizeof *s->left);
     s->raw = cfxi_base_alloc(a, plan->arena + 2 * CFXI_ALIGN);
     s->steps = cfxi_base_alloc(a, (plan->steps.size + 1) * sizeof *s->steps);
     if (s->steps)
         memset(s->steps, 0, (plan->steps.size + 1) * sizeof *s->steps);
-    if (!s->headers || !s->storages || !s->moving || !s->results || !s->raw || !s->steps)
+    for (uint32_t i = 0; s->results && i < plan->num_results; i++)
+        s->results[i] = NULL;
+    if (!s->headers || !s->storages || !s->moving || !s->results || !s->inputs || !s->left ||
+        !s->raw || !s->steps)
         return cfxi_base_nomem(err);
     s->arena = (char *)(((uintptr_t)s->raw + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     make_headers(s);
@@ -165,6 +146,10 @@ void cfxi_plan_session_free(cfxi_plan_session *s)
     }
     cfxi_base_free(a, s->steps, (plan->steps.size + 1) * sizeof *s->steps);
     cfxi_base_free(a, s->raw, plan->arena + 2 * CFXI_ALIGN);
+    for (uint32_t i = 0; s->results && i < plan->num_results; i++)
+        cfx_tensor_release(s->results[i]);
+    cfxi_base_free(a, s->left, (plan->outs.size + 1) * sizeof *s->left);
+    cfxi_base_free(a, s->inputs, (plan->num_inputs + 1) * sizeof *s->inputs);
     cfxi_base_free(a, s->results, (plan->num_results + 1) * sizeof *s->results);
     cfxi_base_free(a, s->moving, (plan->tensors.size + 1) * sizeof *s->moving);
     cfxi_base_free(a, s->storages, (plan->memories.size + 1) * sizeof *s->storages);
@@ -174,7 +159,7 @@ void cfxi_plan_session_free(cfxi_plan_session *s)
 
 /* ---- a run --------------------------------------------------------------------------------- */
 
-/* Memory for what is returned. */
+/* Memory for what is returned: that of an earlier run, if its caller has given it up. */
 static cfx_status make_results(cfxi_plan_session *s, cfx_error *err)
 {
     const cfxi_plan *plan = s->plan;
@@ -182,29 +167,41 @@ static cfx_status make_results(cfxi_plan_session *s, cfx_error *err)
         const cfxi_memory *m = cfxi_plan_memory(plan, i);
         if (m->kind != CFXI_MEMORY_RESULT)
             continue;
+        cfx_tensor **result = &s->results[m->index];
+        if (*result && atomic_load_explicit(&(*result)->storage->refs, memory_order_acquire) == 1)
+            continue;
         const int64_t bytes = (int64_t)m->size;
-        cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_UINT8, &bytes, 1, plan->allocator, err);
-        if (!t)
+        cfx_tensor_release(*result);
+        *result = cfx_tensor_new(CFX_DTYPE_UINT8, &bytes, 1, plan->allocator, err);
+        if (!*result)
             return CFX_E_NOMEM;
-        s->results[m->index] = t;
     }
     return CFX_OK;
 }
 
+static void find_inputs(cfxi_plan_session *s, cfx_datum d, uint32_t *count)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; i < n; i++)
+        find_inputs(s, items[i], count);
+    if (d.kind == CFX_DATUM_TENSOR)
+        s->inputs[(*count)++] = d.as.tensor;
+}
+
 /* Points headers over inputs and results to where they are in this run. */
-static void point_moving(cfxi_plan_session *s, const cfx_datum *inputs, size_t n)
+static void point_moving(cfxi_plan_session *s, const cfx_datum *slots)
 {
     const cfxi_plan *plan = s->plan;
+    uint32_t count = 0;
+    for (size_t i = 0; i < plan->inputs.size; i++)
+        find_inputs(s, slots[cfxi_plan_input(plan, i)->slot], &count);
     for (uint32_t i = 0; i < plan->memories.size; i++) {
         const cfxi_memory *m = cfxi_plan_memory(plan, i);
-        if (m->kind == CFXI_MEMORY_RESULT) {
+        if (m->kind == CFXI_MEMORY_RESULT)
             s->storages[i].data = s->results[m->index]->data;
-        } else if (m->kind == CFXI_MEMORY_INPUT) {
-            const cfxi_input *input = (const cfxi_input *)plan->program->inputs.data + m->index;
-            const cfx_datum d = m->index < n && inputs[m->index].kind != CFX_DATUM_INVALID
-                                    ? inputs[m->index] : input->value;
-            s->storages[i].data = d.as.tensor->storage->data;
-        }
+        else if (m->kind == CFXI_MEMORY_INPUT)
+            s->storages[i].data = s->inputs[m->index]->data - m->offset;
     }
     for (size_t i = 0; i < s->num_moving; i++)
         point(s, s->moving[i],
@@ -216,9 +213,10 @@ static const float *floats(const cfxi_plan_session *s, uint32_t tensor)
     return (const float *)(const void *)s->headers[tensor].data;
 }
 
-static cfx_status run_kernel(const cfxi_plan_session *s, const cfxi_step *step, cfx_error *err)
+static cfx_status run_kernel(const cfxi_plan_session *s, cfx_runtime *rt, const cfxi_step *step,
+                             cfx_error *err)
 {
-    cfxi_run r = {.rt = s->plan->rt, .x = floats(s, step->x),
+    cfxi_run r = {.rt = rt, .x = floats(s, step->x),
                   .out = (float *)(void *)s->headers[step->out].data};
     for (size_t i = 0; i < step->kernel->problem.num_posts; i++)
         if (step->operands[i] != CFXI_NONE)
@@ -231,7 +229,7 @@ static cfx_status make_choices(ready_step *r, const cfxi_step *step)
 {
     for (size_t i = 0; i < step->num_results; i++) {
         const cfx_tensor *planned = r->planned[i];
-        if (!(step->chosen & 1u << i))
+        if (!(step->chosen & 1u << i) || !planned)
             continue;
         cfx_tensor *t = cfxi_tensor_header((cfx_dtype)planned->dtype, planned->size, planned->ndim,
                                            planned->allocator, r->call.err);
@@ -264,7 +262,7 @@ static cfx_status locate(const cfxi_step *step, cfx_error *err)
                          cfx_operator_name(step->op), why.message, step->node);
 }
 
-static cfx_status run_steps(cfxi_plan_session *s, cfx_error *err)
+static cfx_status run_steps(cfxi_plan_session *s, cfx_runtime *rt, cfx_error *err)
 {
     const cfxi_plan *plan = s->plan;
     for (size_t i = 0; i < plan->steps.size; i++) {
@@ -272,10 +270,11 @@ static cfx_status run_steps(cfxi_plan_session *s, cfx_error *err)
         cfx_status status = CFX_OK;
         if (step->removed)
             continue;
-        CFX_TRY(cfxi_rt_go_on(plan->rt, err));
+        CFX_TRY(cfxi_rt_go_on(rt, err));
         s->steps[i].call.err = err;
+        s->steps[i].call.rt = rt;
         if (step->kernel)
-            status = run_kernel(s, step, err);
+            status = run_kernel(s, rt, step, err);
         else
             status = run_row(&s->steps[i], step);
         if (status != CFX_OK)
@@ -284,38 +283,41 @@ static cfx_status run_steps(cfxi_plan_session *s, cfx_error *err)
     return CFX_OK;
 }
 
-/* ---- what is returned ---------------------------------------------------------------------- */
+/* ---- what is left in slots ----------------------------------------------------------------- */
+
+/* A tensor of these sizes and strides, without memory. */
+static cfx_tensor *header_like(const cfxi_plan_session *s, const cfx_tensor *t, cfx_error *err)
+{
+    cfx_tensor *made =
+        cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, s->plan->allocator, err);
+    if (made) {
+        memcpy(made->stride, t->stride, sizeof made->stride);
+        made->number = t->number;
+    }
+    return made;
+}
 
 /* A planned tensor as one of the caller's: over a result, or over an input. */
-static cfx_datum returned_tensor(const cfxi_plan_session *s, uint32_t number,
-                                 const cfx_datum *inputs, size_t n, cfx_error *err)
+static cfx_datum leave_tensor(const cfxi_plan_session *s, uint32_t number, cfx_error *err)
 {
     const cfxi_planned_tensor *t = cfxi_plan_tensor(s->plan, number);
     const cfxi_memory *m = cfxi_plan_memory(s->plan, t->memory);
-    cfx_tensor *base;
-    if (m->kind == CFXI_MEMORY_RESULT) {
-        base = s->results[m->index];
-    } else {
-        const cfxi_input *input = (const cfxi_input *)s->plan->program->inputs.data + m->index;
-        base = m->index < n && inputs[m->index].kind != CFX_DATUM_INVALID
-                   ? inputs[m->index].as.tensor : input->value.as.tensor;
-    }
-    if (m->kind == CFXI_MEMORY_INPUT && t->header == s->plan->inputs[m->index].as.tensor)
+    const bool is_input = m->kind == CFXI_MEMORY_INPUT;
+    cfx_tensor *base = is_input ? s->inputs[m->index] : s->results[m->index];
+    if (is_input && (size_t)t->offset == m->offset &&
+        t->header == cfxi_plan_tensor(s->plan, m->own)->header)
         return cfx_datum_tensor(cfx_tensor_retain(base));  /* the input itself */
-    cfx_tensor *made = cfxi_tensor_header((cfx_dtype)t->header->dtype, t->header->size,
-                                          t->header->ndim, s->plan->allocator, err);
-    if (!made)
-        return cfx_datum_invalid();
-    memcpy(made->stride, t->header->stride, sizeof made->stride);
-    if (cfxi_tensor_share(made, base, t->offset - (base->data - base->storage->data), err) ==
-        CFX_OK)
+    cfx_tensor *made = header_like(s, t->header, err);
+    if (made && cfxi_tensor_share(made, base, t->offset - (is_input ? (int64_t)m->offset : 0),
+                                  err) == CFX_OK)
         return cfx_datum_tensor(made);
     cfx_tensor_release(made);
     return cfx_datum_invalid();
 }
 
 /* A constant of the plan is copied: the caller may write to what is returned. */
-static cfx_datum copied_constant(const cfxi_plan_session *s, const cfx_tensor *t, cfx_error *err)
+static cfx_datum copy_constant(const cfxi_plan_session *s, cfx_runtime *rt, const cfx_tensor *t,
+                               cfx_error *err)
 {
     cfx_tensor *made = cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, s->plan->allocator,
                                           err);
@@ -326,61 +328,72 @@ static cfx_datum copied_constant(const cfxi_plan_session *s, const cfx_tensor *t
         dense = dense && t->stride[i] >= 0;
     if (dense)
         memcpy(made->stride, t->stride, sizeof made->stride);
-    if (cfxi_tensor_allocate(made, err) == CFX_OK &&
-        cfxi_rt_copy(s->plan->rt, made, t, err) == CFX_OK)
+    if (cfxi_tensor_allocate(made, err) == CFX_OK && cfxi_rt_copy(rt, made, t, err) == CFX_OK)
         return cfx_datum_tensor(made);
     cfx_tensor_release(made);
     return cfx_datum_invalid();
 }
 
-static cfx_datum returned(const cfxi_plan_session *s, cfx_datum d, const cfx_datum *inputs,
-                          size_t n, cfx_error *err)
-{
+typedef struct leaving {
+    const cfxi_plan_session *s;
+    cfx_runtime *rt;
+    const cfx_datum *left;  /* the values of the outs before this one */
     size_t count;
-    const cfx_datum *items = cfx_datum_items(d, &count);
-    if (d.kind == CFX_DATUM_TENSOR) {
-        const uint32_t number = cfxi_plan_number(s->plan, d.as.tensor);
-        return number != CFXI_NONE ? returned_tensor(s, number, inputs, n, err)
-                                   : copied_constant(s, d.as.tensor, err);
+} leaving;
+
+/* Slots that had one tensor have one again. */
+static cfx_datum find_left(const leaving *l, const cfx_tensor *t)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const cfx_datum d = cfxi_plan_out(l->s->plan, i)->value;
+        if (d.kind == CFX_DATUM_TENSOR && d.as.tensor == t)
+            return cfx_datum_retain(l->left[i]);
     }
-    if (!items)
-        return cfx_datum_retain(d);
-    cfx_datum *room = cfxi_base_alloc(s->plan->allocator, (count + 1) * sizeof *room);
-    size_t made = 0;
-    cfx_datum result = cfx_datum_invalid();
-    for (; room && made < count; made++) {
-        room[made] = returned(s, items[made], inputs, n, err);
-        if (room[made].kind == CFX_DATUM_INVALID)
-            break;
-    }
-    if (room && made == count) {
-        result = cfx_datum_seq((cfx_datum_kind)d.kind, room, count, s->plan->allocator, err);
-        if (result.kind != CFX_DATUM_INVALID)
-            result.as.seq->op = d.as.seq->op;
-    } else if (!room) {
-        cfxi_base_nomem(err);
-    }
-    for (size_t i = 0; i < made; i++)
-        cfx_datum_release(room[i]);
-    if (room)
-        cfxi_base_free(s->plan->allocator, room, (count + 1) * sizeof *room);
-    return result;
+    return cfx_datum_invalid();
 }
 
-cfx_datum cfxi_plan_run(cfxi_plan_session *s, const cfx_datum *inputs, size_t n, cfx_error *err)
+static cfx_datum leave(void *ctx, cfx_tensor *t, cfx_error *err)
 {
-    cfx_error own = {0};
-    cfx_datum result = cfx_datum_invalid();
-    for (uint32_t i = 0; i < s->plan->num_results; i++)
-        s->results[i] = NULL;
-    if (make_results(s, &own) == CFX_OK) {
-        point_moving(s, inputs, n);
-        if (run_steps(s, &own) == CFX_OK)
-            result = returned(s, s->plan->result, inputs, n, &own);
+    const leaving *l = ctx;
+    const cfx_datum same = find_left(l, t);
+    if (same.kind != CFX_DATUM_INVALID)
+        return same;
+    const uint32_t number = cfxi_plan_number(l->s->plan, t);
+    return number != CFXI_NONE ? leave_tensor(l->s, number, err)
+                               : copy_constant(l->s, l->rt, t, err);
+}
+
+static cfx_status leave_all(cfxi_plan_session *s, cfx_runtime *rt, cfx_datum *slots, cfx_error *err)
+{
+    const cfxi_plan *plan = s->plan;
+    leaving l = {.s = s, .rt = rt, .left = s->left};
+    for (; l.count < plan->outs.size; l.count++) {
+        s->left[l.count] = cfxi_plan_map(cfxi_plan_out(plan, l.count)->value, leave, &l,
+                                         plan->allocator, err);
+        if (s->left[l.count].kind == CFX_DATUM_INVALID)
+            break;
     }
-    for (uint32_t i = 0; i < s->plan->num_results; i++)
-        cfx_tensor_release(s->results[i]);
-    if (result.kind == CFX_DATUM_INVALID && err)
-        *err = own;
-    return result;
+    if (l.count < plan->outs.size) {
+        while (l.count > 0)
+            cfx_datum_release(s->left[--l.count]);
+        return err->status;
+    }
+    for (size_t i = 0; i < plan->inputs.size; i++) {
+        cfx_datum *slot = &slots[cfxi_plan_input(plan, i)->slot];
+        if (!cfxi_plan_input(plan, i)->taken)
+            continue;
+        cfx_datum_release(*slot);
+        *slot = cfx_datum_invalid();
+    }
+    for (size_t i = 0; i < plan->outs.size; i++)
+        slots[cfxi_plan_out(plan, i)->slot] = s->left[i];
+    return CFX_OK;
+}
+
+cfx_status cfxi_plan_run(cfxi_plan_session *s, cfx_runtime *rt, cfx_datum *slots, cfx_error *err)
+{
+    CFX_TRY(make_results(s, err));
+    point_moving(s, slots);
+    CFX_TRY(run_steps(s, rt, err));
+    return leave_all(s, rt, slots, err);
 }

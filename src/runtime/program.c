@@ -487,6 +487,8 @@ void cfx_program_free(cfx_program *p)
 {
     if (!p)
         return;
+    if (p->stretches)
+        p->stretches->free(p->stretches);
     for (size_t i = 0; i < p->constants.size; i++)
         cfx_datum_release(((cfx_datum *)p->constants.data)[i]);
     for (size_t i = 0; i < p->attributes.size; i++)

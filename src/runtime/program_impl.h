@@ -53,8 +53,19 @@ typedef struct cfxi_attribute {
     cfx_datum value;
 } cfxi_attribute;
 
+/* Who runs stretches of a program at once, as they were planned (src/plan). */
+typedef struct cfxi_stretches {
+    /* Runs what it can from the instruction `first` on: takes the values that it needs from the
+     * slots, and leaves in them what is read later. *end becomes the first instruction that it has
+     * not run; `first` if it has run none. */
+    cfx_status (*run)(struct cfxi_stretches *self, cfx_runtime *rt, uint32_t first,
+                      cfx_datum *slots, uint32_t *end, cfx_error *err);
+    void (*free)(struct cfxi_stretches *self);
+} cfxi_stretches;
+
 struct cfx_program {
     const cfx_allocator *allocator;
+    cfxi_stretches *stretches;   /* owned; NULL: instructions are run one by one */
     const cfx_library *library;  /* or NULL */
     cfxi_arena arena;        /* names, files */
     cfxi_vec inputs;         /* of cfxi_input */

@@ -1,5 +1,7 @@
 /* program_run.c - the interpreter: one loop, for computing and for propagating types and shapes.
  *
+ * Of a compiled program (src/plan), it runs only what lies between the stretches that are planned.
+ *
  * A run has its slots and a stack for arguments in one block, so that a program can be run by any
  * number of threads. Regions are run by the operators that take them (kernels/control.c).
  */
@@ -286,6 +288,12 @@ static cfx_status step(run *r, const cfxi_instruction *i)
     return status;
 }
 
+/* Whoever watches wants to see each node, and the reference is computed by plain kernels. */
+static bool runs_stretches(const run *r)
+{
+    return r->p->stretches && !r->infer && !r->watch && !r->rt->reference;
+}
+
 static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
 {
     const cfx_program *p = r->p;
@@ -295,8 +303,12 @@ static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
     if (meter && cfxi_rt_meter_enter(meter, p->num_slots, r->err) != CFX_OK)
         return nothing;
     cfx_status status = set_inputs(r, inputs, n);
-    for (size_t i = 0; status == CFX_OK && i < p->instructions.size; i++)
-        status = p->partial ? step_partly(r, &instructions[i]) : step(r, &instructions[i]);
+    for (uint32_t i = 0; status == CFX_OK && i < p->instructions.size; i++) {
+        if (runs_stretches(r))
+            status = p->stretches->run(p->stretches, r->rt, i, r->slots, &i, r->err);
+        if (status == CFX_OK && i < p->instructions.size)
+            status = p->partial ? step_partly(r, &instructions[i]) : step(r, &instructions[i]);
+    }
     if (meter)
         cfxi_rt_meter_leave(meter);
     if (status != CFX_OK)

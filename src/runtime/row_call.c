@@ -385,12 +385,15 @@ static bool is_to_be_noted(cfx_operator op, const cfx_datum *args, size_t n)
     return false;
 }
 
-/* Whether the rule has described all results, as tensors of known sizes. */
+/* Whether the rule has described all results, as tensors of known sizes; the first may not be
+ * None. */
 static bool is_described(const cfxi_call *c, const cfxi_signature *s)
 {
-    for (size_t i = 0; i < s->num_results; i++)
-        if (c->results[i].kind != CFX_DATUM_TENSOR || !is_known(cfxi_rt_result_at(c, i)))
+    for (size_t i = 0; i < s->num_results; i++) {
+        const bool none = i > 0 && c->results[i].kind == CFX_DATUM_NONE;
+        if (!none && (c->results[i].kind != CFX_DATUM_TENSOR || !is_known(cfxi_rt_result_at(c, i))))
             return false;
+    }
     return true;
 }
 
@@ -398,7 +401,7 @@ static bool is_described(const cfxi_call *c, const cfxi_signature *s)
 static bool is_unfinished(const cfxi_call *c, const cfxi_signature *s)
 {
     for (size_t i = 0; i < s->num_results; i++)
-        if (!cfxi_rt_result_at(c, i)->storage)
+        if (c->results[i].kind == CFX_DATUM_TENSOR && !cfxi_rt_result_at(c, i)->storage)
             return true;
     return s->num_results == 0;
 }
@@ -439,7 +442,7 @@ static cfx_datum plan_row(cfxi_call *c, const cfxi_signature *s, bool in_place)
 static cfx_status settle(cfxi_call *c, size_t i, cfx_status status)
 {
     const cfx_datum found = c->results[i];
-    if (found.kind == CFX_DATUM_TENSOR && found.as.tensor == c->planned[i])
+    if (!c->planned[i] || (found.kind == CFX_DATUM_TENSOR && found.as.tensor == c->planned[i]))
         return status;
     if (status == CFX_OK && found.as.tensor->data != c->planned[i]->data)
         status = cfxi_rt_copy(c->rt, c->planned[i], found.as.tensor, c->err);

@@ -2,6 +2,7 @@
 #include "graph/graph_methods.h"
 #include "run/session.h"
 
+#include <cfx/compile.h>
 #include <cfx/effect.h>
 #include <cfx/lower.h>
 
@@ -351,7 +352,37 @@ static PyObject *program_inputs(PyProgram *self, PyObject *unused)
     return names;
 }
 
+/* compile(): later runs are planned. Its tensors must not change any more. */
+static PyObject *program_compile(PyProgram *self, PyObject *unused)
+{
+    cfx_error err = {0};
+    (void)unused;
+    if (!self->reshapes && cfx_program_compile(self->p, NULL, &err) != CFX_OK)
+        return raise_cfx(&err);
+    Py_RETURN_NONE;
+}
+
+/* plans(): the plans that were made so far, as text. */
+static PyObject *program_plans(PyProgram *self, PyObject *unused)
+{
+    cfx_error err = {0};
+    cfx_buffer text;
+    PyObject *object = NULL;
+    (void)unused;
+    cfx_buffer_init(&text, NULL);
+    if (!cfx_program_is_compiled(self->p))
+        object = PyUnicode_FromString("");
+    else if (cfx_program_print_plans(self->p, cfx_buffer_sink(&text), &err) == CFX_OK)
+        object = PyUnicode_FromStringAndSize(text.data, (Py_ssize_t)text.size);
+    else
+        raise_cfx(&err);
+    cfx_buffer_free(&text);
+    return object;
+}
+
 static PyMethodDef program_methods[] = {
+    {"compile", (PyCFunction)(void (*)(void))program_compile, METH_NOARGS, NULL},
+    {"plans", (PyCFunction)(void (*)(void))program_plans, METH_NOARGS, NULL},
     {"run", (PyCFunction)(void (*)(void))program_run, METH_FASTCALL, NULL},
     {"run_kept", (PyCFunction)(void (*)(void))program_run_kept, METH_FASTCALL, NULL},
     {"inputs", (PyCFunction)(void (*)(void))program_inputs, METH_NOARGS, NULL},

@@ -1,0 +1,43 @@
+/* compile.h - programs that run as planned.
+ *
+ *     cfx_program_compile(p, NULL, &err);
+ *     cfx_datum y = cfx_program_run(p, rt, inputs, n, &err);      plans it; later runs use the plan
+ *
+ * A compiled program is frozen: what it reads of its weights is taken as constant. The first run
+ * with inputs of some types, sizes and strides makes a plan for them: sizes are computed, calls
+ * fused, weights packed, and all intermediate results get a place in one block of memory. Later
+ * runs with such inputs find it. Where sizes or branches depend on elements, the program is planned
+ * stretch by stretch, and the interpreter runs what is between. Results are those of the
+ * interpreter, with its strides; sums may be added up in another order.
+ */
+#ifndef CFX_COMPILE_H
+#define CFX_COMPILE_H
+
+#include <cfx/runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All zero: as follows. */
+typedef struct cfx_compile_options {
+    size_t most_plans;  /* kept for one place in the program, those used last; 0: 8 */
+} cfx_compile_options;
+
+/* Makes later runs of the program, and of its regions, planned ones. No thread may be running it.
+ * Runs may then still be made by any number of threads, and with any runtime. The weights must not
+ * change any more: a change may be seen by some calls and not by others. `options` may be NULL.
+ * Compiling twice changes nothing. CFX_E_NOMEM leaves it as it was. */
+CFX_API cfx_status cfx_program_compile(cfx_program *p, const cfx_compile_options *options,
+                                       cfx_error *err);
+/* Whether it is compiled. */
+CFX_API bool cfx_program_is_compiled(const cfx_program *p);
+
+/* Writes the plans that were made so far: a line for each step, with the memory that it writes,
+ * the kernel, and the user's line. CFX_E_VALUE if it is not compiled. */
+CFX_API cfx_status cfx_program_print_plans(const cfx_program *p, cfx_sink sink, cfx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

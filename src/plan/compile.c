@@ -1,0 +1,366 @@
+/* compile.c - plans of a program, kept by where they begin and what they are for.
+ *
+ * Runs look for a plan without a lock. What they find stays while they look at it, because whoever
+ * throws a plan away waits until nobody looks (`looking`). A plan has sessions; a run takes an idle
+ * one, or makes one, and leaves it idle. Making a plan is done under a lock: runs that have theirs
+ * do not wait for it.
+ */
+#include "plan_impl.h"
+
+#include <cfx/compile.h>
+#include <pthread.h>
+
+enum {
+    MOST_PLANS = 8,
+    IDLE = 8,    /* sessions of a plan that wait for the next run */
+    MISSES = 16  /* inputs without a plan that are remembered */
+};
+
+/* A plan and its sessions. Whoever has it in a table, and each session, has a reference. */
+typedef struct entry {
+    atomic_int refs;
+    atomic_bool dropped;      /* is in no table any more: sessions end with their run */
+    _Atomic uint64_t used;    /* when, by the clock of its program */
+    cfxi_plan *plan;
+    _Atomic(cfxi_plan_session *) idle[IDLE];
+} entry;
+
+/* Plans that begin with the same instruction. */
+typedef struct place {
+    uint64_t missed[MISSES];  /* hashes of values that there was no plan for; under the lock */
+    size_t num_missed;
+    _Atomic(entry *) entries[];
+} place;
+
+typedef struct compiled {
+    cfxi_stretches head;
+    const cfx_program *program;
+    size_t most_plans;
+    pthread_mutex_t lock;
+    atomic_int looking;
+    _Atomic uint64_t clock;
+    _Atomic(place *) places[];  /* one for each instruction, made when it is first needed */
+} compiled;
+
+static size_t place_bytes(const compiled *c)
+{
+    return sizeof(place) + c->most_plans * sizeof(entry *);
+}
+
+static size_t compiled_bytes(const cfx_program *p)
+{
+    return sizeof(compiled) + (p->instructions.size + 1) * sizeof(place *);
+}
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+static void release_entry(entry *e)
+{
+    if (atomic_fetch_sub(&e->refs, 1) != 1)
+        return;
+    const cfx_allocator *allocator = e->plan->allocator;
+    cfxi_plan_free(e->plan);
+    cfxi_base_free(allocator, e, sizeof *e);
+}
+
+static void end_session(entry *e, cfxi_plan_session *s)
+{
+    cfxi_plan_session_free(s);
+    release_entry(e);
+}
+
+static void end_idle(entry *e)
+{
+    for (size_t i = 0; i < IDLE; i++) {
+        cfxi_plan_session *s = atomic_exchange(&e->idle[i], NULL);
+        if (s)
+            end_session(e, s);
+    }
+}
+
+/* Takes the table's reference. */
+static void drop_entry(entry *e)
+{
+    atomic_store(&e->dropped, true);
+    end_idle(e);
+    release_entry(e);
+}
+
+/* An idle session, or a new one, which has a reference to its entry. */
+static cfxi_plan_session *take_session(entry *e, cfx_error *err)
+{
+    for (size_t i = 0; i < IDLE; i++) {
+        cfxi_plan_session *s = atomic_load_explicit(&e->idle[i], memory_order_relaxed)
+                                   ? atomic_exchange(&e->idle[i], NULL) : NULL;
+        if (s)
+            return s;
+    }
+    cfxi_plan_session *s = cfxi_plan_session_new(e->plan, err);
+    if (s)
+        atomic_fetch_add(&e->refs, 1);
+    return s;
+}
+
+static void leave_session(entry *e, cfxi_plan_session *s)
+{
+    for (size_t i = 0; i < IDLE; i++) {
+        cfxi_plan_session *none = NULL;
+        if (!atomic_compare_exchange_strong(&e->idle[i], &none, s))
+            continue;
+        if (atomic_load(&e->dropped)) {  /* nobody takes it any more */
+            atomic_fetch_add(&e->refs, 1);  /* while it ends */
+            end_idle(e);
+            release_entry(e);
+        }
+        return;
+    }
+    end_session(e, s);
+}
+
+/* ---- looking ------------------------------------------------------------------------------- */
+
+/* A plan for these values, with a session; *session NULL if there is none. */
+static entry *find(compiled *c, uint32_t first, const cfx_runtime *rt, const cfx_datum *slots,
+                   cfxi_plan_session **session, cfx_error *err)
+{
+    entry *found = NULL;
+    *session = NULL;
+    atomic_fetch_add(&c->looking, 1);
+    place *p = atomic_load(&c->places[first]);
+    for (size_t i = 0; p && !found && i < c->most_plans; i++) {
+        entry *e = atomic_load(&p->entries[i]);
+        if (e && cfxi_plan_takes(e->plan, rt, slots))
+            found = e;
+    }
+    if (found) {
+        atomic_store_explicit(&found->used, atomic_fetch_add(&c->clock, 1), memory_order_relaxed);
+        *session = take_session(found, err);
+    }
+    atomic_fetch_sub(&c->looking, 1);
+    return found;
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+static uint64_t hash_datum(uint64_t h, cfx_datum d)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    h = cfxi_base_hash_mix(h, (uint64_t)d.kind);
+    for (size_t i = 0; i < n; i++)
+        h = hash_datum(h, items[i]);
+    if (d.kind == CFX_DATUM_TENSOR) {
+        h = cfxi_base_hash_mix(h, d.as.tensor->dtype);
+        for (size_t i = 0; i < d.as.tensor->ndim; i++)
+            h = cfxi_base_hash_mix(cfxi_base_hash_mix(h, (uint64_t)d.as.tensor->size[i]),
+                                   (uint64_t)d.as.tensor->stride[i]);
+    } else if (d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT) {
+        h = cfxi_base_hash_mix(h, (uint64_t)d.as.i);
+    }
+    return h;
+}
+
+/* While there is room, every kind of values gets a plan. Later only those that come again do: a
+ * size that grows with every run would leave plans that nobody uses. */
+static bool is_worth_it(const compiled *c, place *p, const cfx_datum *slots)
+{
+    uint64_t h = 1;
+    size_t free_places = 0;
+    for (size_t i = 0; i < c->most_plans; i++)
+        free_places += atomic_load(&p->entries[i]) == NULL;
+    if (free_places > 0)
+        return true;
+    for (size_t i = 0; i < c->program->num_slots; i++)
+        h = hash_datum(h, slots[i]);
+    for (size_t i = 0; i < MISSES && i < p->num_missed; i++)
+        if (p->missed[i] == h)
+            return true;
+    p->missed[p->num_missed++ % MISSES] = h;
+    return false;
+}
+
+/* Puts an entry into the table, in the place of that which was not used for longest. */
+static void keep(compiled *c, place *p, entry *e)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < c->most_plans; i++) {
+        const entry *oldest = atomic_load(&p->entries[at]);
+        const entry *other = atomic_load(&p->entries[i]);
+        if (oldest && (!other || atomic_load(&other->used) < atomic_load(&oldest->used)))
+            at = i;
+    }
+    atomic_store(&e->used, atomic_fetch_add(&c->clock, 1));
+    entry *old = atomic_exchange(&p->entries[at], e);
+    if (!old)
+        return;
+    while (atomic_load(&c->looking) > 0)  /* as long as others look: no time at all */
+        ;
+    drop_entry(old);
+}
+
+static place *place_at(compiled *c, uint32_t first)
+{
+    place *p = atomic_load(&c->places[first]);
+    if (p)
+        return p;
+    p = cfxi_base_alloc(c->program->allocator, place_bytes(c));
+    if (!p)
+        return NULL;
+    memset(p, 0, place_bytes(c));
+    atomic_store(&c->places[first], p);
+    return p;
+}
+
+/* Makes a plan under the lock, unless another thread has just made it. *made NULL: there is none.
+ */
+static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_datum *slots,
+                       entry **found, cfxi_plan_session **session, cfx_error *err)
+{
+    *found = find(c, first, rt, slots, session, err);
+    if (*found)
+        return *session ? CFX_OK : CFX_E_NOMEM;
+    place *p = place_at(c, first);
+    if (!p)
+        return cfxi_base_nomem(err);
+    if (!is_worth_it(c, p, slots))
+        return CFX_OK;
+    const cfx_allocator *allocator = c->program->allocator;
+    entry *e = cfxi_base_alloc(allocator, sizeof *e);
+    cfxi_plan *plan = e ? cfxi_plan_new(c->program, rt, first, slots, err) : NULL;
+    if (!plan) {
+        cfxi_base_free(allocator, e, sizeof *e);
+        return cfxi_base_nomem(err);
+    }
+    memset(e, 0, sizeof *e);
+    e->plan = plan;
+    atomic_init(&e->refs, 1);
+    *session = take_session(e, err);
+    if (!*session) {
+        release_entry(e);
+        return CFX_E_NOMEM;
+    }
+    keep(c, p, e);
+    *found = e;
+    return CFX_OK;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+static cfx_status run(cfxi_stretches *self, cfx_runtime *rt, uint32_t first, cfx_datum *slots,
+                      uint32_t *end, cfx_error *err)
+{
+    compiled *c = (compiled *)self;
+    cfxi_plan_session *session;
+    cfx_status status = CFX_OK;
+    *end = first;
+    entry *e = find(c, first, rt, slots, &session, err);
+    if (!e) {
+        pthread_mutex_lock(&c->lock);
+        status = make(c, first, rt, slots, &e, &session, err);
+        pthread_mutex_unlock(&c->lock);
+    }
+    if (status != CFX_OK || (e && !session)) {  /* no memory for a plan: it can do without */
+        *err = (cfx_error){0};
+        return CFX_OK;
+    }
+    if (!e)
+        return CFX_OK;
+    if (e->plan->end > first)
+        status = cfxi_plan_run(session, rt, slots, err);
+    *end = status == CFX_OK ? e->plan->end : first;
+    leave_session(e, session);
+    return status;
+}
+
+static void free_compiled(cfxi_stretches *self)
+{
+    compiled *c = (compiled *)self;
+    for (size_t i = 0; i <= c->program->instructions.size; i++) {
+        place *p = atomic_load(&c->places[i]);
+        for (size_t k = 0; p && k < c->most_plans; k++)
+            if (atomic_load(&p->entries[k]))
+                drop_entry(atomic_load(&p->entries[k]));
+        if (p)
+            cfxi_base_free(c->program->allocator, p, place_bytes(c));
+    }
+    pthread_mutex_destroy(&c->lock);
+    cfxi_base_free(c->program->allocator, c, compiled_bytes(c->program));
+}
+
+/* ---- the door ------------------------------------------------------------------------------ */
+
+static cfx_status compile_one(cfx_program *p, size_t most_plans, cfx_error *err)
+{
+    compiled *c = cfxi_base_alloc(p->allocator, compiled_bytes(p));
+    if (!c)
+        return cfxi_base_nomem(err);
+    memset(c, 0, compiled_bytes(p));
+    if (pthread_mutex_init(&c->lock, NULL) != 0) {
+        cfxi_base_free(p->allocator, c, compiled_bytes(p));
+        return cfxi_base_nomem(err);
+    }
+    c->head = (cfxi_stretches){run, free_compiled};
+    c->program = p;
+    c->most_plans = most_plans;
+    p->stretches = &c->head;
+    return CFX_OK;
+}
+
+static cfx_status compile_all(cfx_program *p, size_t most_plans, cfx_error *err)
+{
+    for (size_t i = 0; i < p->regions.size; i++)
+        CFX_TRY(compile_all(((cfx_program **)p->regions.data)[i], most_plans, err));
+    return p->stretches ? CFX_OK : compile_one(p, most_plans, err);
+}
+
+/* Frees what a compilation that failed has left. */
+static void undo(cfx_program *p)
+{
+    for (size_t i = 0; i < p->regions.size; i++)
+        undo(((cfx_program **)p->regions.data)[i]);
+    if (p->stretches)
+        p->stretches->free(p->stretches);
+    p->stretches = NULL;
+}
+
+cfx_status cfx_program_compile(cfx_program *p, const cfx_compile_options *options, cfx_error *err)
+{
+    CFX_TRY(cfxi_base_expect(p, "program", err));
+    if (p->stretches || p->partial)
+        return CFX_OK;
+    const size_t most = options && options->most_plans ? options->most_plans : MOST_PLANS;
+    const cfx_status status = compile_all(p, most, err);
+    if (status != CFX_OK)
+        undo(p);
+    return status;
+}
+
+bool cfx_program_is_compiled(const cfx_program *p) { return p && p->stretches; }
+
+static void print_plans(const cfx_program *p, cfxi_out *out)
+{
+    compiled *c = (compiled *)p->stretches;
+    pthread_mutex_lock(&c->lock);  /* nobody throws a plan away meanwhile */
+    for (size_t i = 0; i <= p->instructions.size; i++) {
+        const place *at = atomic_load(&c->places[i]);
+        for (size_t k = 0; at && k < c->most_plans; k++) {
+            const entry *e = atomic_load(&at->entries[k]);
+            if (e && e->plan->end > e->plan->first)
+                cfxi_plan_print(e->plan, out);
+        }
+    }
+    pthread_mutex_unlock(&c->lock);
+    for (size_t i = 0; i < p->regions.size; i++)
+        print_plans(((cfx_program **)p->regions.data)[i], out);
+}
+
+cfx_status cfx_program_print_plans(const cfx_program *p, cfx_sink sink, cfx_error *err)
+{
+    CFX_TRY(cfxi_base_expect(p, "program", err));
+    if (!p->stretches)
+        return cfx_error_set(err, CFX_E_VALUE, "the program is not compiled");
+    cfxi_out out;
+    cfxi_base_out_begin(&out, sink);
+    print_plans(p, &out);
+    return cfxi_base_out_end(&out, err);
+}

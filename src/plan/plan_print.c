@@ -1,0 +1,82 @@
+/* plan_print.c - a plan for people: a line for each step.
+ *
+ *     plan of 52 nodes: 28 steps, 3.1 MB of memory, 44.6 MB of packed weights
+ *       %relu                 conv 7x7, tiles of 7 x 64       float32[1, 64, 112, 112]   net.py:12
+ *
+ * A step has the name of the last node that it computes.
+ */
+#include "plan_impl.h"
+
+#include <stdio.h>
+
+enum { NODE = 28, KERNEL = 34 };  /* columns */
+
+/* "3.1 MB" */
+static void print_bytes(cfxi_out *out, size_t bytes)
+{
+    if (bytes < 1000)
+        cfxi_base_out_printf(out, "%zu bytes", bytes);
+    else if (bytes < 1000000)
+        cfxi_base_out_printf(out, "%.1f kB", (double)bytes / 1e3);
+    else
+        cfxi_base_out_printf(out, "%.1f MB", (double)bytes / 1e6);
+}
+
+/* Writes spaces up to the column `width` of what was written to `text`, and one in any case. */
+static void print_column(cfxi_out *out, const cfx_buffer *text, size_t width)
+{
+    cfxi_base_out_write(out, text->data, text->size);
+    cfxi_base_out_spaces(out, text->size < width ? width - text->size : 1);
+}
+
+static void print_kernel(const cfxi_step *step, cfxi_out *out)
+{
+    if (step->kernel)
+        step->kernel->backend->print(step->kernel, out);
+    else
+        cfxi_base_out_str(out, cfx_operator_name(step->op));
+}
+
+static void print_step(const cfxi_step *step, cfx_buffer *text, cfxi_out *out)
+{
+    cfxi_out column;
+    cfxi_base_out_begin(&column, cfx_buffer_sink(text));
+    cfxi_base_out_printf(&column, "  %%%s", step->node);
+    cfxi_base_out_end(&column, NULL);
+    print_column(out, text, NODE);
+    text->size = 0;
+    cfxi_base_out_begin(&column, cfx_buffer_sink(text));
+    print_kernel(step, &column);
+    cfxi_base_out_end(&column, NULL);
+    print_column(out, text, KERNEL);
+    text->size = 0;
+    if (step->results[0].kind == CFX_DATUM_TENSOR)
+        cfx_datum_print(step->results[0], NULL, cfxi_base_out_sink(out), NULL);
+    if (step->file) {
+        const char *name = strrchr(step->file, '/');
+        cfxi_base_out_printf(out, "  %s:%u", name ? name + 1 : step->file, step->line);
+    }
+    cfxi_base_out_char(out, '\n');
+}
+
+void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out)
+{
+    size_t packed = 0;
+    size_t steps = 0;
+    cfx_buffer text;
+    for (size_t i = 0; i < plan->steps.size; i++) {
+        const cfxi_step *step = cfxi_plan_step(plan, i);
+        steps += !step->removed;
+        packed += step->kernel ? step->kernel->bytes : 0;
+    }
+    cfxi_base_out_printf(out, "plan of %u nodes: %zu steps, ", plan->end - plan->first, steps);
+    print_bytes(out, plan->arena);
+    cfxi_base_out_str(out, " of memory, ");
+    print_bytes(out, packed);
+    cfxi_base_out_str(out, " of packed weights\n");
+    cfx_buffer_init(&text, plan->allocator);
+    for (size_t i = 0; i < plan->steps.size; i++)
+        if (!cfxi_plan_step(plan, i)->removed)
+            print_step(cfxi_plan_step(plan, i), &text, out);
+    cfx_buffer_free(&text);
+}
