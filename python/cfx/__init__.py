@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
     from .capturing import CaptureError, capture, explain, function
     from .checking import bisect, check, minimize
+    from .compiling import compile
     from .complete import c_code, generate, python_module
     from .graph_module import GraphModule
     from .lowering import lower
@@ -58,8 +59,9 @@ if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
-    "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "complete",
-    "config", "experimental", "graph_module", "interop", "lowering", "onnx", "operator_schemas",
+    "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "compiling",
+    "complete", "config", "experimental", "graph_module", "interop", "lowering", "onnx",
+    "operator_schemas",
     "package", "passes", "proxy", "runtime", "scripting", "shapes", "subgraph_rewriter",
     "traceback", "weights",
 )  # fmt: skip
@@ -69,6 +71,7 @@ _LAZY = {
     "GraphModule": "graph_module", "Proxy": "proxy",
     **dict.fromkeys(("CaptureError", "capture", "explain", "function"), "capturing"),
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
+    "compile": "compiling",
     **dict.fromkeys(("c_code", "generate", "generators", "python_module"), "complete"),
     **dict.fromkeys(("LowerError", "Lowered", "lower"), "lowering"),
     **dict.fromkeys(("PackageError", "load", "save"), "package"),

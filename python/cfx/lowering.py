@@ -51,8 +51,12 @@ class _State(dict[str, _core.Tensor]):
         super().__init__({name: _core.Tensor(t) for name, t in tensors.items()})
         self.given = tensors
         self.version = 0  # counts how often a tensor was replaced
+        self.frozen = False
 
     def __setitem__(self, name: str, tensor: Any) -> None:
+        if self.frozen:
+            raise TypeError("the program was compiled, which froze its tensors: change the module "
+                            "and call cfx.compile again")
         if name not in self:
             raise KeyError(f"the program has no tensor '{name}'")
         super().__setitem__(name, _core.Tensor(tensor))
@@ -67,9 +71,10 @@ class _State(dict[str, _core.Tensor]):
             self[name] = tensor
 
 
-def _rebuild(graph: Graph, state: dict[str, Any], codegen: CodeGen,
+def _rebuild(graph: Graph, state: dict[str, Any], codegen: CodeGen, frozen: bool,
              runtime: Runtime | None = None) -> "Lowered":  # fmt: skip
-    return Lowered(graph, state, codegen, runtime)
+    made = Lowered(graph, state, codegen, runtime)
+    return made._freeze() if frozen else made
 
 
 class Lowered:
@@ -123,6 +128,22 @@ class Lowered:
 
     __call__ = run
 
+    def _freeze(self) -> "Lowered":
+        """For cfx.compile: takes the tensors as constants, and plans its runs."""
+        self.state.frozen = True
+        self._program.compile()
+        return self
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it was made by cfx.compile: its tensors are constants."""
+        return self.state.frozen
+
+    @property
+    def plans(self) -> str:
+        """The plans that runs of a compiled program have made so far, a line for each step."""
+        return self._made.plans()
+
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         """Returns dtypes and shapes of all nodes, for tensors or descriptions ("float32[N, 3]");
         see cfx.infer_shapes."""
@@ -132,14 +153,15 @@ class Lowered:
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.state.given
         state = {name: t.torch() if isinstance(t, _core.Tensor) else t for name, t in given.items()}
-        return _rebuild, (self.graph, state, self._codegen)
+        return _rebuild, (self.graph, state, self._codegen, self.frozen)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Lowered":
         make, parts = self.__reduce__()
         return make(*copy.deepcopy(parts, memo), self.runtime)
 
     def __repr__(self) -> str:
-        return f"Lowered({len(self.graph.nodes)} nodes, {len(self.state)} tensors)"
+        frozen = ", frozen" if self.frozen else ""
+        return f"Lowered({len(self.graph.nodes)} nodes, {len(self.state)} tensors{frozen})"
 
 
 def _drop_guards(graph: Graph, module: Any) -> None:

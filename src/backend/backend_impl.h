@@ -11,8 +11,9 @@
 #ifndef CFXI_BACKEND_IMPL_H
 #define CFXI_BACKEND_IMPL_H
 
+#include "chain.h"
+
 #include "runtime/kernels/conv/conv_impl.h"
-#include "runtime/kernels/elementwise/blocks.h"
 
 enum { CFXI_MOST_POSTS = 6 };
 
@@ -20,7 +21,8 @@ typedef enum cfxi_post_kind {
     CFXI_POST_ADD,    /* + an operand of the result's shape */
     CFXI_POST_MUL,    /* * an operand of the result's shape */
     CFXI_POST_CLAMP,  /* between two numbers; NaN stays */
-    CFXI_POST_FN      /* an element-wise function of one argument */
+    CFXI_POST_FN,     /* an element-wise function of one argument */
+    CFXI_POST_CHAIN   /* several functions; the chain's input 0 is the element */
 } cfxi_post_kind;
 
 /* What happens to each element of the result, in order. */
@@ -32,15 +34,19 @@ typedef struct cfxi_post {
     float low, high;    /* CLAMP */
     cfxi_fn fn;         /* FN */
     cfxi_scalars s;
+    const cfxi_chain *chain;  /* CHAIN: lives as long as the kernel. Its other inputs have the
+                                 result's shape, and lie as `rows` says */
+    size_t operands[CFXI_CHAIN_INPUTS];  /* CHAIN: which of cfxi_run.operands; [0] is not used */
 } cfxi_post;
 
-typedef enum cfxi_problem_kind { CFXI_PRODUCT, CFXI_CONVOLUTION } cfxi_problem_kind;
+typedef enum cfxi_problem_kind { CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN } cfxi_problem_kind;
 
 /* float32. Strides are in elements.
  *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
  *                out
  *   CONVOLUTION  of images whose channels lie side by side (channels last), in x and in out, with
- *                weights of any strides: `conv`, without the addresses */
+ *                weights of any strides: `conv`, without the addresses
+ *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements */
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
@@ -49,6 +55,7 @@ typedef struct cfxi_problem {
     int64_t x_row, out_row;
     int64_t w_k, w_n;
     cfxi_conv conv;
+    const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
     bool has_bias;
     size_t num_posts;
     cfxi_post posts[CFXI_MOST_POSTS];
@@ -67,7 +74,9 @@ typedef struct cfxi_run {
     cfx_runtime *rt;
     const float *x;
     float *out;
-    const float *operands[CFXI_MOST_POSTS];  /* of posts */
+    const float *operands[CFXI_MOST_OPERANDS];    /* of posts */
+    const cfx_tensor *tensors[CFXI_CHAIN_INPUTS];  /* of a CHAIN: its inputs, and its result */
+    const cfx_tensor *out_tensor;
 } cfxi_run;
 
 typedef struct cfxi_kernel cfxi_kernel;
@@ -93,7 +102,8 @@ struct cfxi_kernel {
     size_t bytes;  /* of packed constants */
 };
 
-extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise;
+extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
+    cfxi_backend_chain;
 
 /* ---- what built-in kernels share (packing.c) ----------------------------------------------- */
 

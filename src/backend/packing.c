@@ -50,6 +50,15 @@ static void clamp(float *x, int64_t n, float low, float high)
     }
 }
 
+static void apply_chain(const cfxi_post *post, const cfxi_run *r, float *x, int64_t n,
+                        int64_t offset)
+{
+    const float *inputs[CFXI_CHAIN_INPUTS] = {x};
+    for (size_t i = 1; i < post->chain->num_inputs; i++)
+        inputs[i] = r->operands[post->operands[i]] + offset;
+    cfxi_backend_chain_run(post->chain, r->rt, n, inputs, x);
+}
+
 void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
                               int64_t n, const int64_t offset[CFXI_MOST_POSTS])
 {
@@ -71,6 +80,9 @@ void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t f
             break;
         case CFXI_POST_FN:
             cfxi_elementwise_block_of(r->rt, post->fn, CFXI_IN_F32)(&post->s, n, one, x);
+            break;
+        case CFXI_POST_CHAIN:
+            apply_chain(post, r, x, n, offset[i]);
             break;
         }
     }

@@ -13,7 +13,8 @@
 enum {
     MOST_PLANS = 8,
     IDLE = 8,    /* sessions of a plan that wait for the next run */
-    MISSES = 16  /* inputs without a plan that are remembered */
+    MISSES = 16, /* inputs without a plan that are remembered */
+    WORTH = 16   /* runs that a plan pays for */
 };
 
 /* A plan and its sessions. Whoever has it in a table, and each session, has a reference. */
@@ -29,6 +30,8 @@ typedef struct entry {
 typedef struct place {
     uint64_t missed[MISSES];  /* hashes of values that there was no plan for; under the lock */
     size_t num_missed;
+    size_t made;              /* plans, so far */
+    _Atomic size_t found;     /* how often one was found */
     _Atomic(entry *) entries[];
 } place;
 
@@ -134,6 +137,7 @@ static entry *find(compiled *c, uint32_t first, const cfx_runtime *rt, const cfx
     }
     if (found) {
         atomic_store_explicit(&found->used, atomic_fetch_add(&c->clock, 1), memory_order_relaxed);
+        atomic_fetch_add_explicit(&p->found, 1, memory_order_relaxed);
         *session = take_session(found, err);
     }
     atomic_fetch_sub(&c->looking, 1);
@@ -145,9 +149,9 @@ static entry *find(compiled *c, uint32_t first, const cfx_runtime *rt, const cfx
 static uint64_t hash_datum(uint64_t h, cfx_datum d)
 {
     size_t n;
-    const cfx_datum *items = cfx_datum_items(d, &n);
+    const cfx_datum *items = d.kind == CFX_DATUM_TUPLE ? cfx_datum_items(d, &n) : NULL;
     h = cfxi_base_hash_mix(h, (uint64_t)d.kind);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; items && i < n; i++)
         h = hash_datum(h, items[i]);
     if (d.kind == CFX_DATUM_TENSOR) {
         h = cfxi_base_hash_mix(h, d.as.tensor->dtype);
@@ -160,8 +164,9 @@ static uint64_t hash_datum(uint64_t h, cfx_datum d)
     return h;
 }
 
-/* While there is room, every kind of values gets a plan. Later only those that come again do: a
- * size that grows with every run would leave plans that nobody uses. */
+/* While there is room, every kind of values gets a plan. Later only those that come again do, and
+ * only if plans were used often so far: a size that grows with every run, or the counter of a loop,
+ * would leave plans that nobody uses. */
 static bool is_worth_it(const compiled *c, place *p, const cfx_datum *slots)
 {
     uint64_t h = 1;
@@ -170,6 +175,8 @@ static bool is_worth_it(const compiled *c, place *p, const cfx_datum *slots)
         free_places += atomic_load(&p->entries[i]) == NULL;
     if (free_places > 0)
         return true;
+    if (atomic_load(&p->found) < WORTH * p->made)
+        return false;
     for (size_t i = 0; i < c->program->num_slots; i++)
         h = hash_datum(h, slots[i]);
     for (size_t i = 0; i < MISSES && i < p->num_missed; i++)
@@ -240,6 +247,7 @@ static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_d
         return CFX_E_NOMEM;
     }
     keep(c, p, e);
+    p->made++;
     *found = e;
     return CFX_OK;
 }

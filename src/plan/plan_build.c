@@ -74,6 +74,7 @@ static void free_step(const cfxi_plan *plan, cfxi_step *step)
     cfxi_base_free(plan->allocator, step->args, CFXI_MOST_PARAMS * sizeof *step->args);
     if (step->kernel)
         step->kernel->backend->release(step->kernel);
+    cfxi_base_free(plan->allocator, step->chain, sizeof *step->chain);
 }
 
 /* ---- inputs -------------------------------------------------------------------------------- */
@@ -356,7 +357,64 @@ static cfx_datum call_in_place(builder *b, const cfxi_instruction *i)
     return result;
 }
 
+/* ---- lists --------------------------------------------------------------------------------- */
+
+static bool is_list(cfx_datum d) { return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_DICT; }
+
+static bool has_list(cfx_datum d)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; i < n; i++)
+        if (has_list(items[i]))
+            return true;
+    return is_list(d);
+}
+
+/* Whether a list would be in two places: what one of them writes to it, the other has to see, and a
+ * plan leaves copies. */
+static bool shares_list(const builder *b, cfx_datum result)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(result, &n);
+    for (size_t i = 0; i < n; i++)
+        if (has_list(items[i]))
+            return true;
+    for (size_t i = 0; is_list(result) && i < b->plan->program->num_slots; i++)
+        if (is_list(b->slots[i]) && b->slots[i].as.seq == result.as.seq)
+            return true;
+    return false;
+}
+
 /* ---- instructions -------------------------------------------------------------------------- */
+
+/* Whether it writes to an argument of its own: to a list, to statistics. Calls in place are another
+ * matter. */
+static bool writes(builder *b, const cfxi_instruction *i)
+{
+    const cfxi_signature *s = cfxi_rt_signature_of(b->rt, i->op, b->err);
+    return !s || (computed_op(i) == i->op && strchr(s->schema, '!') != NULL);
+}
+
+/* Whether it asks which object a value is: planned tensors stand for others. */
+static bool asks_identity(const cfxi_instruction *i)
+{
+    return i->op == CFX_OPID_is || i->op == CFX_OPID_is_not;
+}
+
+/* The result of the call on the stack; INVALID with b->err set. */
+static cfx_datum call(builder *b, const cfxi_instruction *i)
+{
+    if (computed_op(i) != i->op)
+        return call_in_place(b, i);
+    const cfx_datum result =
+        cfxi_rt_call_planned(b->rt, &b->planner, i->op, b->stack, i->num_args, b->err);
+    if (result.kind == CFX_DATUM_INVALID || !shares_list(b, result))
+        return result;
+    cfx_datum_release(result);
+    cfx_error_set(b->err, CFX_E_UNSUPPORTED, "a list in several places has no plan");
+    return cfx_datum_invalid();
+}
 
 static cfx_status give(builder *b, const cfxi_instruction *i, cfx_datum result)
 {
@@ -377,14 +435,11 @@ static cfx_status give(builder *b, const cfxi_instruction *i, cfx_datum result)
 
 static cfx_status run_instruction(builder *b, const cfxi_instruction *i)
 {
-    if (i->custom)
-        return cfx_error_set(b->err, CFX_E_UNSUPPORTED, "custom operators have no plan");
+    if (i->custom || asks_identity(i) || writes(b, i))
+        return cfx_error_set(b->err, CFX_E_UNSUPPORTED, "the call has no plan");
     CFX_TRY(evaluate(b, i));
     CFX_TRY(turn_image(b, i->op));
-    const cfx_datum result =
-        computed_op(i) != i->op
-            ? call_in_place(b, i)
-            : cfxi_rt_call_planned(b->rt, &b->planner, i->op, b->stack, i->num_args, b->err);
+    const cfx_datum result = call(b, i);
     drop(b, 0);
     if (result.kind == CFX_DATUM_INVALID)
         return b->err->status;

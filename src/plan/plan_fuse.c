@@ -6,75 +6,33 @@
  * A step is taken over if nobody else reads what it is computed from. The fused step stands where
  * the last of them stood, so that all its operands are there.
  */
-#include "plan_impl.h"
+#include "plan_groups.h"
 
 #include <math.h>
-
-/* Who reads each memory: how many steps, and one of them. */
-typedef struct readers {
-    uint32_t count;
-    uint32_t step;
-} readers;
 
 typedef struct fuser {
     cfxi_plan *plan;
     cfx_runtime *rt;
-    readers *read;   /* by memory */
+    cfxi_groups groups;
     cfx_error *err;
 } fuser;
+
+enum { MOST_STEPS = 24 };  /* that become one */
 
 /* A kernel in the making. */
 typedef struct fusion {
     cfxi_problem problem;
     const cfx_tensor *w;
     uint32_t x, out;         /* numbers of tensors */
-    uint32_t last;           /* the step that it stands for */
-    uint32_t operands[CFXI_MOST_POSTS];
+    uint32_t steps[MOST_STEPS];  /* it stands for these, in the place of the last */
+    size_t num_steps;
+    uint32_t operands[CFXI_MOST_OPERANDS];
+    size_t num_operands;
+    cfxi_chain *chain;       /* or NULL */
     float *bias;             /* of all columns or channels: NULL if there is none */
     float *scale;
     int64_t columns;
 } fusion;
-
-/* ---- who reads what ------------------------------------------------------------------------ */
-
-typedef struct reading {
-    fuser *f;
-    uint32_t step;
-} reading;
-
-static void note_reader(void *ctx, uint32_t tensor)
-{
-    const reading *r = ctx;
-    readers *m = &r->f->read[cfxi_plan_tensor(r->f->plan, tensor)->memory];
-    if (m->count == 0 || m->step != r->step)
-        m->count++;
-    m->step = r->step;
-}
-
-static void note_readers(fuser *f)
-{
-    const cfxi_plan *plan = f->plan;
-    for (uint32_t i = 0; i < plan->steps.size; i++) {
-        reading r = {f, i};
-        for (size_t k = 0; k < cfxi_plan_step(plan, i)->num_args; k++)
-            cfxi_plan_visit(plan, cfxi_plan_step(plan, i)->args[k], note_reader, &r);
-    }
-    reading result = {f, CFXI_NONE};
-    for (size_t i = 0; i < plan->outs.size; i++)
-        cfxi_plan_visit(plan, cfxi_plan_out(plan, i)->value, note_reader, &result);
-}
-
-/* The only step that reads a tensor; NULL if there is another, or it is returned. */
-static cfxi_step *only_reader(const fuser *f, uint32_t tensor, uint32_t *step)
-{
-    const readers *m = &f->read[cfxi_plan_tensor(f->plan, tensor)->memory];
-    if (m->count != 1 || m->step == CFXI_NONE)
-        return NULL;
-    *step = m->step;
-    cfxi_step *found = cfxi_plan_step(f->plan, m->step);
-    return found->removed || found->kernel || found->num_results != 1 || found->chosen ? NULL
-                                                                                         : found;
-}
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
@@ -94,11 +52,6 @@ static bool is_constant(const cfx_tensor *t)
 {
     return t && t->dtype == CFX_DTYPE_FLOAT32 && cfxi_rt_can_read(t) &&
            cfxi_tensor_has_whole_strides(t);
-}
-
-static bool has_sizes_of(const cfx_tensor *a, const cfx_tensor *b)
-{
-    return a->ndim == b->ndim && memcmp(a->size, b->size, a->ndim * sizeof *a->size) == 0;
 }
 
 static float element_of(const cfx_tensor *t, int64_t i)
@@ -156,17 +109,20 @@ static void flatten_conv(cfxi_problem *p)
     for (int d = 0; d < CFXI_SPATIAL; d++)
         if (c->kernel[d] != 1 || c->stride[d] != 1 || c->before[d] != 0 || c->in[d] != c->out[d])
             return;
-    if (c->groups != 1 || c->transposed || c->xs[1] != 1 || c->ys[1] != 1 ||
-        c->xs[4] < c->in_channels || c->xs[3] != c->in[2] * c->xs[4] ||
-        c->ys[3] != c->out[2] * c->ys[4] ||
-        (c->batch > 1 && (c->xs[0] != c->in[1] * c->xs[3] || c->ys[0] != c->out[1] * c->ys[3])))
+    if (c->groups != 1 || c->transposed || c->xs[1] != 1 || c->ys[1] != 1)
+        return;
+    const bool pixel = c->in[1] == 1 && c->in[2] == 1;  /* of each image: rows are images */
+    if (!pixel &&
+        (c->xs[4] < c->in_channels || c->xs[3] != c->in[2] * c->xs[4] ||
+         c->ys[3] != c->out[2] * c->ys[4] ||
+         (c->batch > 1 && (c->xs[0] != c->in[1] * c->xs[3] || c->ys[0] != c->out[1] * c->ys[3]))))
         return;
     p->kind = CFXI_PRODUCT;
     p->m = c->batch * c->in[1] * c->in[2];
     p->n = c->out_channels;
     p->k = c->in_channels;
-    p->x_row = c->xs[4];
-    p->out_row = c->ys[4];
+    p->x_row = pixel ? c->xs[0] : c->xs[4];
+    p->out_row = pixel ? c->ys[0] : c->ys[4];
     p->w_k = c->ws[1];
     p->w_n = c->ws[0];
 }
@@ -215,57 +171,118 @@ static bool begin(const fuser *f, fusion *u, const cfxi_step *s)
            take_bias(f, u, tensor_arg(s, bias));
 }
 
-/* ---- what can follow ----------------------------------------------------------------------- */
+/* ---- what can follow: constants ------------------------------------------------------------ */
 
-/* Element-wise functions of one argument without numbers. */
-static bool find_function(const cfxi_step *s, cfxi_post *post)
+/* Floats of the fusion, one for each column, made if they are not there yet. */
+static float *own_floats(const fuser *f, const fusion *u, float **floats, float first)
 {
-    static const struct {
-        cfx_operator op;
-        cfxi_fn fn;
-    } functions[] = {
-        {CFX_OPID_silu, CFXI_FN_silu},           {CFX_OPID_sigmoid, CFXI_FN_sigmoid},
-        {CFX_OPID_tanh, CFXI_FN_tanh},           {CFX_OPID_hardswish, CFXI_FN_hardswish},
-        {CFX_OPID_mish, CFXI_FN_mish},           {CFX_OPID_hardsigmoid, CFXI_FN_hardsigmoid},
-        {CFX_OPID_exp, CFXI_FN_exp},             {CFX_OPID_neg, CFXI_FN_neg},
-        {CFX_OPID_square, CFXI_FN_square},       {CFX_OPID_softsign, CFXI_FN_softsign},
-    };
-    const char *how = s->op == CFX_OPID_gelu ? cfx_datum_text(s->args[1], NULL) : NULL;
-    post->kind = CFXI_POST_FN;
-    if (s->op == CFX_OPID_gelu)
-        post->fn = how && strcmp(how, "tanh") == 0 ? CFXI_FN_gelu_tanh : CFXI_FN_gelu;
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (functions[i].op == s->op) {
-            post->fn = functions[i].fn;
-            return true;
-        }
-    return s->op == CFX_OPID_gelu;
+    if (*floats)
+        return *floats;
+    *floats = cfxi_base_alloc(f->plan->allocator, (size_t)u->columns * sizeof(float));
+    for (int64_t i = 0; *floats && i < u->columns; i++)
+        (*floats)[i] = first;
+    return *floats;
 }
 
-static bool number_of(const cfxi_step *s, size_t i, float otherwise, float *out)
+/* result = result * scale[i] + bias[i], in each column; either may be NULL. */
+static bool take_factors(const fuser *f, fusion *u, const double *scale, const double *bias)
 {
-    const cfx_datum d = s->args[i];
-    *out = d.kind == CFX_DATUM_INT ? (float)d.as.i : d.kind == CFX_DATUM_FLOAT ? (float)d.as.f
-                                                                               : otherwise;
-    return d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT || is_none(s, i);
-}
-
-static bool find_clamp(const cfxi_step *s, cfxi_post *post)
-{
-    *post = (cfxi_post){.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY};
-    switch ((int)s->op) {
-    case CFX_OPID_relu: return true;
-    case CFX_OPID_relu6: post->high = 6; return true;
-    case CFX_OPID_hardtanh: case CFX_OPID_clamp:
-        return number_of(s, 1, -INFINITY, &post->low) && number_of(s, 2, INFINITY, &post->high);
-    default: return false;
+    if (u->problem.num_posts > 0 || (scale && !own_floats(f, u, &u->scale, 1)) ||
+        !own_floats(f, u, &u->bias, 0))
+        return false;
+    for (int64_t i = 0; i < u->columns; i++) {
+        if (scale)
+            u->scale[i] = (float)((double)u->scale[i] * scale[i]);
+        u->bias[i] = (float)((double)u->bias[i] * (scale ? scale[i] : 1) + (bias ? bias[i] : 0));
     }
+    return true;
 }
+
+/* A norm with known statistics is a factor of the weights, and a bias. */
+static bool find_norm(const fusion *u, const cfxi_step *s, double *scale, double *bias)
+{
+    const cfx_tensor *all[4];
+    for (size_t i = 0; i < 4; i++) {
+        all[i] = tensor_arg(s, 1 + i);
+        const bool may_lack = i < 2 && is_none(s, 1 + i);
+        if (!may_lack && (!is_constant(all[i]) || all[i]->ndim != 1 ||
+                          all[i]->size[0] != u->columns))
+            return false;
+    }
+    if (s->args[5].as.b)
+        return false;
+    for (int64_t i = 0; i < u->columns; i++) {
+        scale[i] = (all[0] ? (double)element_of(all[0], i) : 1) /
+                   sqrt((double)element_of(all[3], i) + s->args[7].as.f);
+        bias[i] = (all[1] ? (double)element_of(all[1], i) : 0) -
+                  (double)element_of(all[2], i) * scale[i];
+    }
+    return true;
+}
+
+/* A sum or product with a constant that has one number for each column. */
+static bool find_vector(const fuser *f, const fusion *u, const cfxi_step *s, double *scale,
+                        double *bias)
+{
+    const cfx_tensor *out = s->results[0].as.tensor;
+    const bool first = s->args[0].kind == CFX_DATUM_TENSOR &&
+                       cfxi_plan_number(f->plan, s->args[0].as.tensor) != CFXI_NONE;
+    const cfx_tensor *v = tensor_arg(s, first ? 1 : 0);
+    const size_t column = u->problem.kind == CFXI_PRODUCT ? out->ndim - 1 : 1;
+    if ((s->op != CFX_OPID_add && s->op != CFX_OPID_mul) || !is_constant(v) ||
+        (s->op == CFX_OPID_add && s->args[2].as.i != 1) || v->ndim > out->ndim ||
+        cfxi_tensor_numel(v) != u->columns || v->ndim + column < out->ndim)
+        return false;
+    const size_t at = column - (out->ndim - v->ndim);
+    if (v->size[at] != u->columns)
+        return false;
+    for (int64_t i = 0; i < u->columns; i++) {
+        const double number = (double)*(const float *)(const void *)(v->data + i * v->stride[at]);
+        scale[i] = s->op == CFX_OPID_mul ? number : 1;
+        bias[i] = s->op == CFX_OPID_add ? number : 0;
+    }
+    return true;
+}
+
+/* Whether the result of a step can take the place of what was computed so far. */
+static bool fits(const fuser *f, const fusion *u, const cfx_tensor *out)
+{
+    const cfx_tensor *so_far = cfxi_plan_tensor(f->plan, u->out)->header;
+    const bool flat = u->problem.kind == CFXI_PRODUCT && cfx_tensor_is_contiguous(out) &&
+                      cfx_tensor_is_contiguous(so_far) &&
+                      cfxi_tensor_numel(out) == cfxi_tensor_numel(so_far);
+    return out->dtype == CFX_DTYPE_FLOAT32 && (flat || cfxi_plan_lie_alike(out, so_far));
+}
+
+static bool take_constants(const fuser *f, fusion *u, uint32_t step)
+{
+    const cfxi_step *s = cfxi_plan_step(f->plan, step);
+    const size_t bytes = 2 * (size_t)u->columns * sizeof(double);
+    if (s->removed || s->kernel || s->num_results != 1 || s->chosen ||
+        u->num_steps == MOST_STEPS || !fits(f, u, s->results[0].as.tensor))
+        return false;
+    double *scale = cfxi_base_alloc(f->plan->allocator, bytes);
+    if (!scale)
+        return false;
+    double *bias = scale + u->columns;
+    bool good = false;
+    if (s->op == CFX_OPID_batch_norm)
+        good = u->problem.kind == CFXI_CONVOLUTION && find_norm(u, s, scale, bias);
+    else if (s->results[0].as.tensor->ndim == cfxi_plan_tensor(f->plan, u->out)->header->ndim)
+        good = find_vector(f, u, s, scale, bias);
+    good = good && take_factors(f, u, scale, bias);
+    cfxi_base_free(f->plan->allocator, scale, bytes);
+    if (good)
+        u->steps[u->num_steps++] = step;
+    return good;
+}
+
+/* ---- what can follow: element-wise functions ----------------------------------------------- */
 
 /* Strides of an operand beside those of the result: both have columns or channels side by side. */
 static bool find_rows(const fusion *u, const cfx_tensor *t, int64_t rows[3])
 {
-    if (u->problem.kind == CFXI_PRODUCT && t->ndim != 4) {
+    if (u->problem.kind == CFXI_PRODUCT) {
         rows[0] = u->problem.n;
         return cfx_tensor_is_contiguous(t);
     }
@@ -277,80 +294,121 @@ static bool find_rows(const fusion *u, const cfx_tensor *t, int64_t rows[3])
     return true;
 }
 
-/* out = x + other or x * other, of the same sizes. */
-static bool find_operand(const fuser *f, const fusion *u, const cfxi_step *s, cfxi_post *post,
-                         uint32_t *operand)
+/* What a clamp keeps; false if the function is none. */
+static bool find_clamp(const cfxi_chain_op *op, cfxi_post *post)
 {
-    const cfx_tensor *out = s->results[0].as.tensor;
-    const bool first = s->args[0].kind == CFX_DATUM_TENSOR &&
-                       cfxi_plan_number(f->plan, s->args[0].as.tensor) == u->out;
-    const cfx_tensor *other = tensor_arg(s, first ? 1 : 0);
-    if ((s->op != CFX_OPID_add && s->op != CFX_OPID_mul) ||
-        (s->op == CFX_OPID_add && s->args[2].as.i != 1) || !other ||
-        other->dtype != CFX_DTYPE_FLOAT32 || !other->storage->planned ||
-        !has_sizes_of(other, out))
-        return false;
-    *operand = cfxi_plan_number(f->plan, other);
-    *post = (cfxi_post){.kind = s->op == CFX_OPID_add ? CFXI_POST_ADD : CFXI_POST_MUL};
-    return *operand != u->out && find_rows(u, other, post->rows);
+    const bool low = op->fn == CFXI_FN_hardtanh || op->fn == CFXI_FN_clamp_min_s;
+    const bool high = op->fn == CFXI_FN_hardtanh || op->fn == CFXI_FN_clamp_max_s;
+    *post = (cfxi_post){.kind = CFXI_POST_CLAMP, .low = low ? (float)op->s.f[0] : -INFINITY,
+                        .high = high ? (float)op->s.f[1] : INFINITY};
+    if (op->fn == CFXI_FN_relu)
+        post->low = 0;
+    return low || high || op->fn == CFXI_FN_relu;
 }
 
-/* A norm with known statistics is a factor of the weights, and a bias. */
-static bool take_norm(const fuser *f, fusion *u, const cfxi_step *s)
+/* A function of what the one before it gave, and at most one operand, as a post. */
+static bool find_post(const cfxi_chain *c, size_t i, cfxi_post *post)
 {
-    const cfx_tensor *all[4];
-    for (size_t i = 0; i < 4; i++) {
-        all[i] = tensor_arg(s, 1 + i);
-        const bool may_lack = i < 2 && is_none(s, 1 + i);
-        if (!may_lack && (!is_constant(all[i]) || all[i]->ndim != 1 ||
-                          all[i]->size[0] != u->columns))
+    const cfxi_chain_op *op = &c->ops[i];
+    size_t before = 0;
+    size_t other = 0;
+    for (size_t k = 0; k < op->n; k++) {
+        const cfxi_chain_arg *arg = &op->args[k];
+        const bool is_before = i == 0 ? arg->from == CFXI_FROM_INPUT && arg->index == 0
+                                      : arg->from == CFXI_FROM_OP && arg->index == i - 1;
+        before += is_before;
+        if (!is_before && (arg->from != CFXI_FROM_INPUT || arg->index == 0))
             return false;
+        if (!is_before)
+            other = arg->index;
     }
-    if (s->args[5].as.b || u->problem.num_posts > 0 || u->scale)
+    if (before != 1)
         return false;
-    const size_t bytes = (size_t)u->columns * sizeof(float);
-    float *bias = cfxi_base_alloc(f->plan->allocator, bytes);
-    u->scale = cfxi_base_alloc(f->plan->allocator, bytes);
-    if (!bias || !u->scale) {
-        cfxi_base_free(f->plan->allocator, bias, bytes);
+    if (op->n == 1) {
+        if (!find_clamp(op, post))
+            *post = (cfxi_post){.kind = CFXI_POST_FN, .fn = op->fn, .s = op->s};
+        return true;
+    }
+    *post = (cfxi_post){.kind = op->fn == CFXI_FN_add ? CFXI_POST_ADD : CFXI_POST_MUL,
+                        .operand = other};
+    return op->n == 2 && (op->fn == CFXI_FN_add || op->fn == CFXI_FN_mul);
+}
+
+/* A chain as simple posts, which tiles can do themselves; or as one post. `first` is what its input
+ * 1 is among the operands. */
+static bool add_posts(const fuser *f, fusion *u, const cfxi_chain *chain, const int64_t rows[3],
+                      size_t first)
+{
+    cfxi_problem *p = &u->problem;
+    cfxi_post posts[CFXI_MOST_POSTS];
+    size_t n = 0;
+    while (n < chain->num_ops && p->num_posts + n < CFXI_MOST_POSTS &&
+           find_post(chain, n, &posts[n]))
+        n++;
+    if (n == chain->num_ops) {
+        for (size_t i = 0; i < n; i++) {
+            posts[i].operand += first - 1;
+            memcpy(posts[i].rows, rows, sizeof posts[i].rows);
+            p->posts[p->num_posts++] = posts[i];
+        }
+        return true;
+    }
+    if (u->chain || p->num_posts == CFXI_MOST_POSTS ||
+        !(u->chain = cfxi_base_alloc(f->plan->allocator, sizeof *u->chain)))
         return false;
-    }
-    for (int64_t i = 0; i < u->columns; i++) {
-        const double scale = (all[0] ? (double)element_of(all[0], i) : 1) /
-                             sqrt((double)element_of(all[3], i) + s->args[7].as.f);
-        u->scale[i] = (float)scale;
-        bias[i] = (float)(((u->bias ? (double)u->bias[i] : 0) - (double)element_of(all[2], i)) *
-                              scale + (all[1] ? (double)element_of(all[1], i) : 0));
-    }
-    cfxi_base_free(f->plan->allocator, u->bias, bytes);
-    u->bias = bias;
+    *u->chain = *chain;
+    cfxi_post *post = &p->posts[p->num_posts++];
+    *post = (cfxi_post){.kind = CFXI_POST_CHAIN, .chain = u->chain};
+    for (size_t i = 1; i < chain->num_inputs; i++)
+        post->operands[i] = first + i - 1;
+    memcpy(post->rows, rows, sizeof post->rows);
     return true;
 }
 
-/* Whether the result of a step can take the place of what was computed so far. */
-static bool fits(const fuser *f, const fusion *u, const cfxi_step *s)
+/* Whether every step of a group that reads what was computed so far reads it as it lies. */
+static bool reads_as_it_lies(const fuser *f, const fusion *u, const cfxi_group *group)
 {
-    const cfx_tensor *out = s->results[0].as.tensor;
-    const cfx_tensor *so_far = cfxi_plan_tensor(f->plan, u->out)->header;
-    return out->dtype == CFX_DTYPE_FLOAT32 && has_sizes_of(out, so_far) &&
-           memcmp(out->stride, so_far->stride, out->ndim * sizeof *out->stride) == 0;
+    const uint32_t memory = cfxi_plan_tensor(f->plan, u->out)->memory;
+    for (size_t i = 0; i < group->n; i++) {
+        const cfxi_element *e = &f->groups.elements[group->steps[i]];
+        for (size_t k = 0; k < e->n; k++) {
+            const cfxi_planned_tensor *t =
+                e->args[k] != CFXI_NONE ? cfxi_plan_tensor(f->plan, e->args[k]) : NULL;
+            if (t && t->memory == memory && (t->offset != 0 || !fits(f, u, t->header)))
+                return false;
+        }
+    }
+    return true;
 }
 
-static bool follow(const fuser *f, fusion *u, const cfxi_step *s)
+/* The functions that are applied to what was computed so far. */
+static bool take_group(fuser *f, fusion *u, uint32_t number)
 {
-    cfxi_post post = {0};
-    uint32_t operand = CFXI_NONE;
-    if (!fits(f, u, s))
+    cfxi_group *group = cfxi_plan_group(&f->groups, number);
+    const uint32_t last = group->steps[group->n - 1];
+    const cfx_tensor *out = cfxi_plan_step(f->plan, last)->results[0].as.tensor;
+    cfxi_chain chain;
+    uint32_t inputs[CFXI_CHAIN_INPUTS];
+    int64_t rows[3] = {0};
+    if (group->taken || u->num_steps + group->n > MOST_STEPS || !fits(f, u, out) ||
+        !reads_as_it_lies(f, u, group) ||
+        !cfxi_plan_group_chain(&f->groups, group, u->out, &chain, inputs) ||
+        u->num_operands + chain.num_inputs - 1 > CFXI_MOST_OPERANDS)
         return false;
-    if (s->op == CFX_OPID_batch_norm)
-        return u->problem.kind == CFXI_CONVOLUTION && take_norm(f, u, s);
-    if (u->problem.num_posts == CFXI_MOST_POSTS ||
-        (!find_clamp(s, &post) && !find_function(s, &post) &&
-         !find_operand(f, u, s, &post, &operand)))
+    for (size_t i = 1; i < chain.num_inputs; i++) {
+        const cfx_tensor *t = cfxi_plan_tensor(f->plan, inputs[i])->header;
+        int64_t own[3] = {0};
+        if (!fits(f, u, t) || !find_rows(u, t, own) || (i > 1 && memcmp(own, rows, sizeof own)))
+            return false;
+        memcpy(rows, own, sizeof own);
+    }
+    if (!add_posts(f, u, &chain, rows, u->num_operands))
         return false;
-    post.operand = u->problem.num_posts;
-    u->operands[u->problem.num_posts] = operand;
-    u->problem.posts[u->problem.num_posts++] = post;
+    for (size_t i = 1; i < chain.num_inputs; i++)
+        u->operands[u->num_operands++] = inputs[i];
+    for (size_t i = 0; i < group->n; i++)
+        u->steps[u->num_steps++] = group->steps[i];
+    group->taken = true;
     return true;
 }
 
@@ -376,11 +434,13 @@ static const cfxi_backend *choose(const cfxi_problem *p)
 static void flatten(fusion *u)
 {
     const cfxi_problem before = u->problem;
+    const bool pixel = before.conv.out[1] == 1 && before.conv.out[2] == 1;
     if (u->problem.kind != CFXI_CONVOLUTION)
         return;
-    for (size_t i = 0; i < before.num_posts; i++) {
+    for (size_t i = 0; !pixel && i < before.num_posts; i++) {
         const cfxi_post *post = &before.posts[i];
-        const bool has = post->kind == CFXI_POST_ADD || post->kind == CFXI_POST_MUL;
+        const bool has = post->kind == CFXI_POST_ADD || post->kind == CFXI_POST_MUL ||
+                         (post->kind == CFXI_POST_CHAIN && post->chain->num_inputs > 1);
         if (has && (post->rows[1] != before.conv.out[2] * post->rows[2] ||
                     (before.conv.batch > 1 &&
                      post->rows[0] != before.conv.out[1] * post->rows[1])))
@@ -388,59 +448,91 @@ static void flatten(fusion *u)
     }
     flatten_conv(&u->problem);
     for (size_t i = 0; u->problem.kind == CFXI_PRODUCT && i < before.num_posts; i++)
-        u->problem.posts[i].rows[0] = before.posts[i].rows[2];
+        u->problem.posts[i].rows[0] = before.posts[i].rows[pixel ? 0 : 2];
+}
+
+/* Takes over what follows, as far as it can. */
+static void follow(fuser *f, fusion *u)
+{
+    for (bool more = true; more;) {
+        const uint32_t step = cfxi_plan_only_reader(&f->groups, u->out);
+        const uint32_t group = cfxi_plan_only_group(&f->groups, u->out);
+        more = (step != CFXI_NONE && take_constants(f, u, step)) ||
+               (group != CFXI_NONE && take_group(f, u, group));
+        if (more)
+            u->out = cfxi_plan_number(
+                f->plan, cfxi_plan_step(f->plan, u->steps[u->num_steps - 1])->results[0].as.tensor);
+    }
+}
+
+/* Puts a kernel in the place of the last step, and removes the others. */
+static cfx_status replace(fuser *f, fusion *u, const cfxi_backend *backend,
+                          const cfxi_constants *constants)
+{
+    cfxi_plan *plan = f->plan;
+    cfxi_step *last = cfxi_plan_step(plan, u->steps[u->num_steps - 1]);
+    last->kernel = backend->prepare(&u->problem, constants, plan->allocator, f->err);
+    if (!last->kernel)
+        return CFX_E_NOMEM;
+    for (size_t i = 0; i + 1 < u->num_steps; i++)
+        cfxi_plan_step(plan, u->steps[i])->removed = true;
+    last->x = u->x;
+    last->out = u->out;
+    last->num_operands = u->num_operands;
+    memcpy(last->operands, u->operands, sizeof last->operands);
+    last->chain = u->chain;
+    u->chain = NULL;
+    return CFX_OK;
 }
 
 static cfx_status fuse_from(fuser *f, uint32_t first)
 {
-    cfxi_plan *plan = f->plan;
-    const size_t bytes_of_float = sizeof(float);
-    fusion u = {.last = first};
-    uint32_t steps[CFXI_MOST_POSTS + 2];
-    size_t count = 0;
+    const cfx_allocator *allocator = f->plan->allocator;
+    fusion u = {.steps = {first}, .num_steps = 1};
     cfx_status status = CFX_OK;
-    if (begin(f, &u, cfxi_plan_step(plan, first))) {
-        steps[count++] = first;
-        uint32_t next;
-        for (const cfxi_step *s; count < sizeof steps / sizeof *steps &&
-                                 (s = only_reader(f, u.out, &next)) && follow(f, &u, s);) {
-            steps[count++] = u.last = next;
-            u.out = cfxi_plan_number(plan, s->results[0].as.tensor);
-        }
+    if (begin(f, &u, cfxi_plan_step(f->plan, first))) {
+        follow(f, &u);
         flatten(&u);
         u.problem.has_bias = u.bias != NULL;
         const cfxi_backend *backend = choose(&u.problem);
         const cfxi_constants constants = {(const float *)(const void *)u.w->data, u.bias, u.scale};
-        cfxi_step *last = cfxi_plan_step(plan, u.last);
-        if (backend) {
-            last->kernel = backend->prepare(&u.problem, &constants, plan->allocator, f->err);
-            status = last->kernel ? CFX_OK : CFX_E_NOMEM;
-            for (size_t i = 0; last->kernel && i + 1 < count; i++)
-                cfxi_plan_step(plan, steps[i])->removed = true;
-            last->x = u.x;
-            last->out = u.out;
-            memcpy(last->operands, u.operands, sizeof last->operands);
-        }
+        if (backend)
+            status = replace(f, &u, backend, &constants);
     }
-    if (u.bias)
-        cfxi_base_free(plan->allocator, u.bias, (size_t)u.columns * bytes_of_float);
-    if (u.scale)
-        cfxi_base_free(plan->allocator, u.scale, (size_t)u.columns * bytes_of_float);
+    const size_t bytes = (size_t)u.columns * sizeof(float);
+    cfxi_base_free(allocator, u.bias, bytes);
+    cfxi_base_free(allocator, u.scale, bytes);
+    cfxi_base_free(allocator, u.chain, sizeof *u.chain);
     return status;
+}
+
+/* Element-wise functions that no product has taken, but that belong together. */
+static cfx_status fuse_group(fuser *f, const cfxi_group *group)
+{
+    cfxi_chain chain;
+    fusion u = {.x = CFXI_NONE, .num_steps = group->n};
+    if (group->taken || group->n < 2 ||
+        !cfxi_plan_group_chain(&f->groups, group, CFXI_NONE, &chain, u.operands))
+        return CFX_OK;
+    for (size_t i = 0; i < group->n; i++)
+        u.steps[i] = group->steps[i];
+    const cfx_tensor *out = cfxi_plan_step(f->plan, u.steps[group->n - 1])->results[0].as.tensor;
+    u.out = cfxi_plan_number(f->plan, out);
+    u.num_operands = chain.num_inputs;
+    u.problem = (cfxi_problem){.kind = CFXI_CHAIN, .isa = f->rt->isa, .chain = &chain,
+                               .m = cfxi_tensor_numel(out)};
+    return replace(f, &u, &cfxi_backend_chain, NULL);
 }
 
 cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, cfx_error *err)
 {
-    const size_t bytes = (plan->memories.size + 1) * sizeof(readers);
-    fuser f = {plan, rt, cfxi_base_alloc(plan->allocator, bytes), err};
-    if (!f.read)
-        return cfxi_base_nomem(err);
-    memset(f.read, 0, bytes);
-    note_readers(&f);
-    cfx_status status = CFX_OK;
+    fuser f = {.plan = plan, .rt = rt, .err = err};
+    cfx_status status = cfxi_plan_groups_find(&f.groups, plan, rt, err);
     for (uint32_t i = 0; status == CFX_OK && i < plan->steps.size; i++)
         if (!cfxi_plan_step(plan, i)->removed && !cfxi_plan_step(plan, i)->kernel)
             status = fuse_from(&f, i);
-    cfxi_base_free(plan->allocator, f.read, bytes);
+    for (size_t i = 0; status == CFX_OK && i < f.groups.groups.size; i++)
+        status = fuse_group(&f, cfxi_plan_group(&f.groups, i));
+    cfxi_plan_groups_free(&f.groups);
     return status;
 }

@@ -60,7 +60,9 @@ typedef struct cfxi_step {
     const cfxi_signature *signature;
     cfxi_kernel *kernel;     /* of a back end, instead of the row's; or NULL */
     uint32_t x, out;         /* its operands: numbers of tensors */
-    uint32_t operands[CFXI_MOST_POSTS];
+    uint32_t operands[CFXI_MOST_OPERANDS];
+    size_t num_operands;
+    cfxi_chain *chain;       /* of a post: owned; or NULL */
     bool removed;            /* became a part of another step */
 } cfxi_step;
 
@@ -148,7 +150,7 @@ void cfxi_plan_free(cfxi_plan *plan);
 
 /* Whether it is for values like those in the slots: kinds, types, sizes, strides, numbers. */
 bool cfxi_plan_takes(const cfxi_plan *plan, const cfx_runtime *rt, const cfx_datum *slots);
-/* Whether a datum is one that plans can take: tensors, numbers, tuples and lists of them. */
+/* Whether a datum is one that plans can take: tensors, numbers, tuples of them. */
 bool cfxi_plan_can_take(cfx_datum d);
 
 /* ---- fusing (plan_fuse.c) ------------------------------------------------------------------ */

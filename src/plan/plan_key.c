@@ -1,15 +1,14 @@
 /* plan_key.c - which values a plan is for. */
 #include "plan_impl.h"
 
-/* Lists may be written to by instructions between stretches: those see the list itself, and a plan
- * only reads the tensors that are in it when it runs. */
+/* Lists and dicts may be written to, and be in several places: the interpreter sees to them. */
 bool cfxi_plan_can_take(cfx_datum d)
 {
     size_t n;
     const cfx_datum *items = cfx_datum_items(d, &n);
     switch ((cfx_datum_kind)d.kind) {
     case CFX_DATUM_TENSOR: return d.as.tensor->storage != NULL;
-    case CFX_DATUM_LIST: case CFX_DATUM_TUPLE:
+    case CFX_DATUM_TUPLE:
         for (size_t i = 0; i < n; i++)
             if (!cfxi_plan_can_take(items[i]))
                 return false;
@@ -45,7 +44,7 @@ static bool is_same(cfx_datum planned, cfx_datum given)
     case CFX_DATUM_NONE: return true;
     case CFX_DATUM_INT: case CFX_DATUM_DTYPE: case CFX_DATUM_LAYOUT:
     case CFX_DATUM_MEMORY_FORMAT: return planned.as.i == given.as.i;
-    case CFX_DATUM_LIST: case CFX_DATUM_TUPLE:
+    case CFX_DATUM_TUPLE:
         for (size_t i = 0; n == m && i < n; i++)
             if (!is_same(items[i], others[i]))
                 return false;

@@ -25,11 +25,11 @@ static void touch_step(const cfxi_plan *plan, const cfxi_step *s, uint32_t i)
 {
     touching t = {plan, i};
     if (s->kernel) {
-        touch(&t, s->x);
+        if (s->x != CFXI_NONE)
+            touch(&t, s->x);
         touch(&t, s->out);
-        for (size_t k = 0; k < s->kernel->problem.num_posts; k++)
-            if (s->operands[k] != CFXI_NONE)
-                touch(&t, s->operands[k]);
+        for (size_t k = 0; k < s->num_operands; k++)
+            touch(&t, s->operands[k]);
         return;
     }
     for (size_t k = 0; k < s->num_args; k++)

@@ -26,6 +26,7 @@ struct cfxi_plan_session {
     cfx_tensor **results;    /* one for each RESULT memory, flat bytes: kept for the next run */
     cfx_tensor **inputs;     /* of this run, borrowed: the tensors in its inputs */
     cfx_datum *left;         /* what is put into slots */
+    cfx_tensor **copies;     /* of constants among it, while that is done */
 };
 
 enum { FOREVER = 1 << 30 };  /* references that nobody gives back */
@@ -101,6 +102,7 @@ static cfx_status fill(cfxi_plan_session *s, cfx_error *err)
     s->results = cfxi_base_alloc(a, (plan->num_results + 1) * sizeof *s->results);
     s->inputs = cfxi_base_alloc(a, (plan->num_inputs + 1) * sizeof *s->inputs);
     s->left = cfxi_base_alloc(a, (plan->outs.size + 1) * sizeof *s->left);
+    s->copies = cfxi_base_alloc(a, (plan->outs.size + 1) * sizeof *s->copies);
     s->raw = cfxi_base_alloc(a, plan->arena + 2 * CFXI_ALIGN);
     s->steps = cfxi_base_alloc(a, (plan->steps.size + 1) * sizeof *s->steps);
     if (s->steps)
@@ -108,7 +110,7 @@ static cfx_status fill(cfxi_plan_session *s, cfx_error *err)
     for (uint32_t i = 0; s->results && i < plan->num_results; i++)
         s->results[i] = NULL;
     if (!s->headers || !s->storages || !s->moving || !s->results || !s->inputs || !s->left ||
-        !s->raw || !s->steps)
+        !s->copies || !s->raw || !s->steps)
         return cfxi_base_nomem(err);
     s->arena = (char *)(((uintptr_t)s->raw + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     make_headers(s);
@@ -148,6 +150,7 @@ void cfxi_plan_session_free(cfxi_plan_session *s)
     cfxi_base_free(a, s->raw, plan->arena + 2 * CFXI_ALIGN);
     for (uint32_t i = 0; s->results && i < plan->num_results; i++)
         cfx_tensor_release(s->results[i]);
+    cfxi_base_free(a, s->copies, (plan->outs.size + 1) * sizeof *s->copies);
     cfxi_base_free(a, s->left, (plan->outs.size + 1) * sizeof *s->left);
     cfxi_base_free(a, s->inputs, (plan->num_inputs + 1) * sizeof *s->inputs);
     cfxi_base_free(a, s->results, (plan->num_results + 1) * sizeof *s->results);
@@ -216,11 +219,15 @@ static const float *floats(const cfxi_plan_session *s, uint32_t tensor)
 static cfx_status run_kernel(const cfxi_plan_session *s, cfx_runtime *rt, const cfxi_step *step,
                              cfx_error *err)
 {
-    cfxi_run r = {.rt = rt, .x = floats(s, step->x),
-                  .out = (float *)(void *)s->headers[step->out].data};
-    for (size_t i = 0; i < step->kernel->problem.num_posts; i++)
-        if (step->operands[i] != CFXI_NONE)
-            r.operands[i] = floats(s, step->operands[i]);
+    cfxi_run r = {.rt = rt, .x = step->x != CFXI_NONE ? floats(s, step->x) : NULL,
+                  .out = (float *)(void *)s->headers[step->out].data,
+                  .out_tensor = &s->headers[step->out]};
+    const bool chain = step->kernel->problem.kind == CFXI_CHAIN;
+    for (size_t i = 0; i < step->num_operands; i++) {
+        r.operands[i] = floats(s, step->operands[i]);
+        if (chain)
+            r.tensors[i] = &s->headers[step->operands[i]];
+    }
     return step->kernel->backend->run(step->kernel, &r, err);
 }
 
@@ -315,20 +322,30 @@ static cfx_datum leave_tensor(const cfxi_plan_session *s, uint32_t number, cfx_e
     return cfx_datum_invalid();
 }
 
-/* A constant of the plan is copied: the caller may write to what is returned. */
-static cfx_datum copy_constant(const cfxi_plan_session *s, cfx_runtime *rt, const cfx_tensor *t,
+/* A constant of the plan is copied: the caller may write to what is returned. What shares its
+ * memory is copied with it, unless that is much more: a view of a file. */
+static cfx_tensor *copy_memory(const cfxi_plan_session *s, const cfx_tensor *t, cfx_error *err)
+{
+    const int64_t bytes = (int64_t)t->storage->size;
+    cfx_tensor *copy = cfx_tensor_new(CFX_DTYPE_UINT8, &bytes, 1, s->plan->allocator, err);
+    if (copy && bytes > 0)
+        memcpy(copy->data, t->storage->data, t->storage->size);
+    return copy;
+}
+
+static cfx_datum copy_elements(const cfxi_plan_session *s, cfx_runtime *rt, const cfx_tensor *t,
                                cfx_error *err)
 {
-    cfx_tensor *made = cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, s->plan->allocator,
-                                          err);
-    if (!made)
-        return cfx_datum_invalid();
-    bool dense = true;
-    for (size_t i = 0; i < t->ndim; i++)
-        dense = dense && t->stride[i] >= 0;
-    if (dense)
-        memcpy(made->stride, t->stride, sizeof made->stride);
-    if (cfxi_tensor_allocate(made, err) == CFX_OK && cfxi_rt_copy(rt, made, t, err) == CFX_OK)
+    cfx_tensor *made = header_like(s, t, err);
+    for (size_t i = 0; made && i < t->ndim; i++)
+        if (t->stride[i] <= 0 && t->size[i] > 1) {  /* not dense: a broadcast, a flip */
+            cfx_tensor_release(made);
+            made = cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, s->plan->allocator,
+                                      err);
+            break;
+        }
+    if (made && cfxi_tensor_allocate(made, err) == CFX_OK &&
+        cfxi_rt_copy(rt, made, t, err) == CFX_OK)
         return cfx_datum_tensor(made);
     cfx_tensor_release(made);
     return cfx_datum_invalid();
@@ -338,6 +355,7 @@ typedef struct leaving {
     const cfxi_plan_session *s;
     cfx_runtime *rt;
     const cfx_datum *left;  /* the values of the outs before this one */
+    cfx_tensor **copies;    /* of the memory of those that are constants; or NULL */
     size_t count;
 } leaving;
 
@@ -352,27 +370,59 @@ static cfx_datum find_left(const leaving *l, const cfx_tensor *t)
     return cfx_datum_invalid();
 }
 
+/* A constant, over a copy of its memory that the outs have in common. */
+static cfx_datum leave_constant(leaving *l, const cfx_tensor *t, cfx_error *err)
+{
+    const cfxi_plan *plan = l->s->plan;
+    cfx_tensor *copy = NULL;
+    if ((size_t)cfxi_tensor_numel(t) * cfxi_tensor_itemsize(t) < t->storage->size / 2)
+        return copy_elements(l->s, l->rt, t, err);
+    for (size_t i = 0; i < l->count && !copy; i++) {
+        const cfx_datum d = cfxi_plan_out(plan, i)->value;
+        if (l->copies[i] && d.as.tensor->storage == t->storage)
+            copy = cfx_tensor_retain(l->copies[i]);
+    }
+    if (!copy)
+        copy = copy_memory(l->s, t, err);
+    cfx_tensor *made = copy ? header_like(l->s, t, err) : NULL;
+    const bool good =
+        made && cfxi_tensor_share(made, copy, t->data - t->storage->data, err) == CFX_OK;
+    const bool is_out = l->count < plan->outs.size &&
+                        cfxi_plan_out(plan, l->count)->value.kind == CFX_DATUM_TENSOR;
+    if (good && is_out)
+        l->copies[l->count] = copy;
+    else
+        cfx_tensor_release(copy);
+    if (good)
+        return cfx_datum_tensor(made);
+    cfx_tensor_release(made);
+    return cfx_datum_invalid();
+}
+
 static cfx_datum leave(void *ctx, cfx_tensor *t, cfx_error *err)
 {
-    const leaving *l = ctx;
+    leaving *l = ctx;
     const cfx_datum same = find_left(l, t);
     if (same.kind != CFX_DATUM_INVALID)
         return same;
     const uint32_t number = cfxi_plan_number(l->s->plan, t);
     return number != CFXI_NONE ? leave_tensor(l->s, number, err)
-                               : copy_constant(l->s, l->rt, t, err);
+                               : leave_constant(l, t, err);
 }
 
 static cfx_status leave_all(cfxi_plan_session *s, cfx_runtime *rt, cfx_datum *slots, cfx_error *err)
 {
     const cfxi_plan *plan = s->plan;
-    leaving l = {.s = s, .rt = rt, .left = s->left};
+    leaving l = {.s = s, .rt = rt, .left = s->left, .copies = s->copies};
     for (; l.count < plan->outs.size; l.count++) {
+        s->copies[l.count] = NULL;
         s->left[l.count] = cfxi_plan_map(cfxi_plan_out(plan, l.count)->value, leave, &l,
                                          plan->allocator, err);
         if (s->left[l.count].kind == CFX_DATUM_INVALID)
             break;
     }
+    for (size_t i = 0; i < l.count; i++)
+        cfx_tensor_release(s->copies[i]);
     if (l.count < plan->outs.size) {
         while (l.count > 0)
             cfx_datum_release(s->left[--l.count]);

@@ -157,6 +157,7 @@ typedef struct cfxi_call {
     const struct cfxi_watch *watch;  /* who is told what the nodes of its regions give; or NULL */
     cfxi_planner *planner;           /* or NULL */
     cfx_tensor *const *planned;      /* for each result, where it is planned to be; or NULL */
+    struct cfxi_map *described;      /* an element-wise kernel only says what it would do; or NULL */
     cfx_error *err;
 } cfxi_call;
 
@@ -364,7 +365,7 @@ cfx_status cfxi_rt_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
 
 /* ---- loops over elements (element_loop.c) -------------------------------------------------- */
 
-enum { CFXI_MOST_OPERANDS = 5 };
+enum { CFXI_MOST_OPERANDS = 9 };
 
 /* n elements of each operand, beginning at at[k], step[k] bytes apart (0 where it is broadcast). */
 typedef void cfxi_loop_fn(void *ctx, int64_t n, char *const *at, const int64_t *step);

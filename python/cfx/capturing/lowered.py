@@ -139,6 +139,12 @@ class Attributes(MutableMapping[str, Any]):
         return repr(dict(self))
 
 
+def _rebuild(parts: list[Part], state: dict[str, Any], attributes: dict[str, Any], frozen: bool,
+             runtime: Any = None) -> "LoweredCapture":  # fmt: skip
+    made = LoweredCapture(parts, state, attributes, runtime)
+    return made._freeze() if frozen else made
+
+
 class LoweredCapture(Lowered):
     """A captured model in C, with the graphs that the captured module has for its mode.
 
@@ -180,10 +186,20 @@ class LoweredCapture(Lowered):
 
     __call__ = run
 
+    def _freeze(self) -> "LoweredCapture":
+        super()._freeze()
+        for member in self._members[1:]:
+            member.lowered._freeze()
+        return self
+
+    @property
+    def plans(self) -> str:
+        return "".join(member.lowered._made.plans() for member in self._members)
+
     def __reduce__(self) -> tuple[Any, ...]:
         state = super().__reduce__()[1][1]
         parts = [member.part for member in self._members]
-        return LoweredCapture, (parts, state, dict(self.attributes))
+        return _rebuild, (parts, state, dict(self.attributes), self.frozen)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "LoweredCapture":
         make, parts = self.__reduce__()

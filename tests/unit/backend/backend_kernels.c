@@ -23,14 +23,25 @@ static float *numbers(int64_t n)
     return x;
 }
 
+/* max((x + operand) * 0.5, x) */
+static const cfxi_chain chain = {
+    .num_inputs = 2,
+    .num_ops = 3,
+    .ops = {{.fn = CFXI_FN_add, .n = 2,
+             .args = {{.from = CFXI_FROM_INPUT}, {.from = CFXI_FROM_INPUT, .index = 1}}},
+            {.fn = CFXI_FN_mul, .n = 2, .buffer = 1,
+             .args = {{.from = CFXI_FROM_OP}, {.from = CFXI_FROM_NUMBER, .number = 0.5f}}},
+            {.fn = CFXI_FN_maximum, .n = 2, .buffer = 2,
+             .args = {{.from = CFXI_FROM_OP, .index = 1}, {.from = CFXI_FROM_INPUT}}}}};
+
 /* Some posts in random order, over operands of `elements` floats. */
 static void add_posts(cfxi_problem *p, float **operands, int64_t elements, const int64_t rows[3])
 {
     p->num_posts = (size_t)draw(4);
     for (size_t i = 0; i < p->num_posts; i++) {
         cfxi_post *post = &p->posts[i];
-        *post = (cfxi_post){.kind = (cfxi_post_kind)draw(4), .operand = i, .low = 0, .high = 1.5f,
-                            .fn = CFXI_FN_silu};
+        *post = (cfxi_post){.kind = (cfxi_post_kind)draw(5), .operand = i, .low = 0, .high = 1.5f,
+                            .fn = CFXI_FN_silu, .chain = &chain, .operands = {0, i}};
         memcpy(post->rows, rows, sizeof post->rows);
         operands[i] = numbers(elements);
     }
@@ -45,6 +56,7 @@ static double after_posts(const cfxi_problem *p, float *const *operands, double 
         case CFXI_POST_MUL: x *= operands[i][at]; break;
         case CFXI_POST_CLAMP: x = fmax(post->low, fmin(post->high, x)); break;
         case CFXI_POST_FN: x = x / (1 + exp(-x)); break;
+        case CFXI_POST_CHAIN: x = fmax((x + (double)operands[i][at]) * 0.5, x); break;
         }
     }
     return x;

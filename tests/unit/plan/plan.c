@@ -203,6 +203,69 @@ TEST(layers_of_a_transformer)
     cfx_state_free(weights);
 }
 
+/* Functions that share an argument are one step, of the product that gives it. */
+TEST(a_gelu_written_out_is_part_of_the_product)
+{
+    static const int64_t sizes[] = {5, 12};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "a", 12, 40);
+    WEIGHT(weights, "b", 40);
+    CHECK_INT_EQ(1, (int)check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %a = get_attr[target=a]()\n"
+        "  %b = get_attr[target=b]()\n"
+        "  %m = call_function[target=cfx.ops.matmul](%x, %a)\n"
+        "  %h = call_function[target=cfx.ops.add](%m, %b)\n"
+        "  %p = call_function[target=cfx.ops.pow](%h, 3)\n"
+        "  %c = call_function[target=cfx.ops.mul](%p, 0.044715)\n"
+        "  %i = call_function[target=cfx.ops.add](%h, %c)\n"
+        "  %k = call_function[target=cfx.ops.mul](%i, 0.797884)\n"
+        "  %t = call_function[target=cfx.ops.tanh](%k)\n"
+        "  %o = call_function[target=cfx.ops.add](%t, 1.0)\n"
+        "  %d = call_function[target=cfx.ops.mul](%h, 0.5)\n"
+        "  %y = call_function[target=cfx.ops.mul](%d, %o)\n"
+        "  output(%y)\n", weights, sizes, 2));
+    cfx_state_free(weights);
+}
+
+/* Operands that are broadcast, and strides of a view. */
+TEST(a_chain_of_functions)
+{
+    static const int64_t sizes[] = {6, 40};
+    CHECK_INT_EQ(2, (int)check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %m = call_function[target=cfx.ops.mean](%x, [1], True)\n"
+        "  %s = call_function[target=cfx.ops.sub](%x, %m)\n"
+        "  %t = call_function[target=cfx.ops.transpose](%x, 0, 1)\n"
+        "  %u = call_function[target=cfx.ops.transpose](%t, 0, 1)\n"
+        "  %e = call_function[target=cfx.ops.exp](%s)\n"
+        "  %y = call_function[target=cfx.ops.mul](%e, %u)\n"
+        "  %z = call_function[target=cfx.ops.relu](%y)\n"
+        "  output(%z)\n", NULL, sizes, 2));
+}
+
+/* GPT-2 adds what a product gave through a view of it. */
+TEST(a_sum_through_a_view_is_part_of_the_product)
+{
+    static const int64_t sizes[] = {2, 5, 12};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "a", 12, 12);
+    WEIGHT(weights, "b", 12);
+    CHECK_INT_EQ(1, (int)check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %a = get_attr[target=a]()\n"
+        "  %b = get_attr[target=b]()\n"
+        "  %v = call_function[target=cfx.ops.view](%x, [10, 12])\n"
+        "  %m = call_function[target=cfx.ops.addmm](%b, %v, %a)\n"
+        "  %w = call_function[target=cfx.ops.view](%m, [2, 5, 12])\n"
+        "  %y = call_function[target=cfx.ops.add](%w, %x)\n"
+        "  output(%y)\n", weights, sizes, 3));
+    cfx_state_free(weights);
+}
+
 TEST(what_is_known_is_computed_once)
 {
     static const int64_t sizes[] = {4, 3};

@@ -312,7 +312,8 @@ typedef struct cfxi_map {
     cfxi_scalars s;
 } cfxi_map;
 
-/* out = fn(args), broadcast. `out` has the sizes that they have together. */
+/* out = fn(args), broadcast. `out` has the sizes that they have together. If c->described is there,
+ * it becomes *m, and nothing is computed. */
 cfx_status cfxi_elementwise_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out);
 
 /* The k-th number of a function, from a Scalar argument. */

@@ -248,6 +248,10 @@ cfx_status cfxi_elementwise_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor 
                                       CFX_DTYPE_COMPLEX128};
     cfxi_compute in = compute_of(m->common);
     atomic_int bad = 0;
+    if (c->described) {
+        *c->described = *m;
+        return CFX_OK;
+    }
     cfxi_map own = *m;
     own.s.bad = &bad;
     job j = {.m = &own, .isa = c->rt->isa, .compute = types[in], .out = (cfx_dtype)out->dtype};

@@ -1,0 +1,32 @@
+"""Models compiled for inference: `cfx.compile(model, *inputs)`."""
+from typing import Any
+
+from ._core import Runtime
+from ._glue.listing import public_names
+from .graph import Graph
+from .lowering import Lowered, lower
+from .text import as_cfx
+
+
+def compile(model: Any, *inputs: Any, runtime: Runtime | None = None,
+            threads: int | None = None) -> Lowered:  # fmt: skip
+    """Compiles a model for inference in C: a module, which is captured with `inputs` first, or a
+    GraphModule. Returns a program that takes what the model takes, of any size that the graph
+    allows.
+
+    The weights are frozen: they are packed once, and a change of the module's is not seen, or only
+    in part. For a program that follows its weights, use cfx.lower. The first call with inputs of
+    some sizes plans it for them, in milliseconds; later calls use that plan. `threads`: None for as
+    many as the machine has; `runtime` for one of your own."""
+    if runtime is not None and threads is not None:
+        raise TypeError("cfx.compile takes threads= or runtime=, not both")
+    if threads is not None:
+        runtime = Runtime(threads=threads)
+    module = as_cfx(model)
+    if not isinstance(getattr(module, "graph", None), Graph):
+        from .capturing import capture
+        module = capture(model, *inputs)
+    return lower(module, runtime=runtime)._freeze()
+
+
+__dir__ = public_names(globals())
