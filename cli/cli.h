@@ -208,6 +208,8 @@ cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, b
                             cfx_error *err);
 /* Runs what was loaded; *graph is the graph of a .cfx file that the inputs are for. */
 cfx_datum cli_program_run(const cli_program *p, size_t *graph, cfx_error *err);
+/* The plans that its runs have made. */
+cfx_status cli_program_print_plans(const cli_program *p, cfx_sink out, cfx_error *err);
 /* The i-th input's name; NULL past the last. */
 const char *cli_program_input(const cli_program *p, size_t i);
 /* Sets the input of that name. */

@@ -93,11 +93,19 @@ cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx
     return make_inputs(p, err);
 }
 
+cfx_status cli_program_print_plans(const cli_program *p, cfx_sink out, cfx_error *err)
+{
+    return p->executable ? cfx_executable_print_plans(p->executable, out, err)
+                         : cfx_program_print_plans(p->program, out, err);
+}
+
 cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, bool *told,
                             cfx_error *err)
 {
     if (!in->package) {
         cfx_status status = cli_program_make(p, in, told, err);
+        if (status == CFX_OK)
+            status = cfx_program_compile(p->program, NULL, err);
         p->signature = status ? NULL : cfx_signature_of_graph(in->graph, NULL, err);
         return status ? status : p->signature ? CFX_OK : err->status;
     }

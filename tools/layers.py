@@ -48,7 +48,7 @@ ROOMS = {
     "pass": "pass pass_flag.def embed/pass",
     "lower": "lower",
     "guard": "guard guard.def embed/guard",
-    "plan": "compile",
+    "plan": "compile profile",
     "split": "embed/split embed/partition embed/placement",
     "check": "embed/check embed/repeated embed/stats",
     "format": "weights package embed/weights",

@@ -28,6 +28,7 @@
 #include <cfx/weights.h>
 #include <cfx/runtime.h>
 #include <cfx/compile.h>
+#include <cfx/profile.h>
 #include <cfx/guard.h>
 #include <cfx/session.h>
 #include <cfx/library.h>

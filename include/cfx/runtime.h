@@ -32,6 +32,19 @@ struct cfx_library;
 
 typedef enum cfx_isa { CFX_ISA_PLAIN, CFX_ISA_AVX2, CFX_ISA_AVX512, CFX_ISA_COUNT } cfx_isa;
 
+/* A part of a program that was computed: a call, or several that a plan computes at once. Texts are
+ * valid while it is reported. */
+typedef struct cfx_step {
+    const char *node;     /* the last node that it computes */
+    const char *file;     /* the user's line; or NULL */
+    uint32_t line;
+    const char *kernel;   /* how: "conv2d", "product, tiles of 8 x 48" */
+    uint64_t begin, end;  /* in nanoseconds of a clock that only rises */
+    double flops;         /* operations; 0 if it is not known */
+    uint64_t bytes;       /* of the tensors that it reads and writes */
+} cfx_step;
+typedef void cfx_step_fn(void *ctx, const cfx_step *step);
+
 typedef struct cfx_runtime_options {
     const cfx_allocator *allocator;
     unsigned threads;  /* 0: as many as the machine has */
@@ -48,6 +61,9 @@ typedef struct cfx_runtime_options {
     /* Where the program's print(...) goes: text in UTF-8, one call for each print. Called by the
      * thread that runs the program. write NULL: a program that prints fails. */
     cfx_sink print;
+    /* Is told what was computed, by the thread that runs the program; NULL: nobody (profile.h). */
+    cfx_step_fn *step;
+    void *step_ctx;
 } cfx_runtime_options;
 
 /* `options` NULL or all zero: malloc, all threads of the machine, seed 0, the best instruction set.

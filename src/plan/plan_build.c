@@ -57,7 +57,7 @@ static cfx_status note(cfxi_planner *planner, cfxi_call *c, const cfxi_signature
     }
     *step = (cfxi_step){.op = c->op, .node = at->name, .file = at->file, .line = at->line,
                         .num_args = s->num_params, .num_results = s->num_results, .args = args,
-                        .signature = s, .x = CFXI_NONE, .out = CFXI_NONE};
+                        .x = CFXI_NONE, .out = CFXI_NONE};
     for (size_t i = 0; i < CFXI_MOST_PARAMS; i++)
         args[i] = cfx_datum_invalid();
     const cfx_status status = keep_call(b, step, c, s);

@@ -136,14 +136,15 @@ static bool ask_kernel(const cfxi_step *s, cfx_runtime *rt, stand_in *args, stan
     cfx_tensor *planned[CFXI_MOST_RESULTS] = {&out->header};
     cfxi_call c = {.op = s->op, .args = data, .rt = rt, .planned = planned, .described = map,
                    .err = &err};
-    if (s->num_args > MOST_ARGS)
+    const cfxi_signature *signature = cfxi_rt_signature_of(rt, s->op, &err);
+    if (s->num_args > MOST_ARGS || !signature)
         return false;
     for (size_t i = 0; i < CFXI_MOST_PARAMS; i++)
         data[i] = i < s->num_args ? s->args[i] : cfx_datum_invalid();
     for (size_t i = 0; i < s->num_args; i++) {
         if (data[i].kind != CFX_DATUM_TENSOR)
             continue;
-        if (s->signature->params[i].type != CFXI_PARAM_TENSOR)
+        if (signature->params[i].type != CFXI_PARAM_TENSOR)
             return false;  /* a number of the function's that is a tensor */
         stand_for(&args[i], data[i].as.tensor);
         data[i] = cfx_datum_tensor(&args[i].header);
@@ -151,7 +152,7 @@ static bool ask_kernel(const cfxi_step *s, cfx_runtime *rt, stand_in *args, stan
     stand_for(out, s->results[0].as.tensor);
     c.results[0] = cfx_datum_tensor(&out->header);
     map->fn = CFXI_FN_COUNT;
-    return cfxi_rt_call_kernel(&c, s->signature) == CFX_OK && map->fn != CFXI_FN_COUNT &&
+    return cfxi_rt_call_kernel(&c, signature) == CFX_OK && map->fn != CFXI_FN_COUNT &&
            map->common == CFX_DTYPE_FLOAT32 && map->gives == CFXI_GIVES_SAME;
 }
 

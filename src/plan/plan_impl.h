@@ -57,7 +57,6 @@ typedef struct cfxi_step {
     uint8_t chosen;          /* bit i: the kernel chooses the memory of result i */
     cfx_datum *args;         /* with planned tensors: owned by the plan */
     cfx_datum results[CFXI_MOST_RESULTS];
-    const cfxi_signature *signature;
     cfxi_kernel *kernel;     /* of a back end, instead of the row's; or NULL */
     uint32_t x, out;         /* its operands: numbers of tensors */
     uint32_t operands[CFXI_MOST_OPERANDS];
@@ -176,5 +175,7 @@ cfx_status cfxi_plan_run(cfxi_plan_session *s, cfx_runtime *rt, cfx_datum *slots
 /* ---- for people (plan_print.c) ------------------------------------------------------------- */
 
 void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out);
+/* "product, tiles of 8 x 48", as far as there is room. */
+void cfxi_plan_kernel_text(const cfxi_step *step, char *text, size_t size);
 
 #endif

@@ -22,34 +22,48 @@ static void print_bytes(cfxi_out *out, size_t bytes)
         cfxi_base_out_printf(out, "%.1f MB", (double)bytes / 1e6);
 }
 
-/* Writes spaces up to the column `width` of what was written to `text`, and one in any case. */
-static void print_column(cfxi_out *out, const cfx_buffer *text, size_t width)
+typedef struct room {
+    char *text;
+    size_t size;
+    size_t used;
+} room;
+
+static cfx_status write_room(void *ctx, const char *data, size_t size)
 {
-    cfxi_base_out_write(out, text->data, text->size);
-    cfxi_base_out_spaces(out, text->size < width ? width - text->size : 1);
+    room *r = ctx;
+    const size_t left = r->size - 1 - r->used;
+    const size_t some = size < left ? size : left;
+    memcpy(r->text + r->used, data, some);
+    r->used += some;
+    r->text[r->used] = '\0';
+    return CFX_OK;
 }
 
-static void print_kernel(const cfxi_step *step, cfxi_out *out)
+void cfxi_plan_kernel_text(const cfxi_step *step, char *text, size_t size)
 {
+    room r = {text, size, 0};
+    cfxi_out out;
+    text[0] = '\0';
+    cfxi_base_out_begin(&out, (cfx_sink){write_room, &r});
     if (step->kernel)
-        step->kernel->backend->print(step->kernel, out);
+        step->kernel->backend->print(step->kernel, &out);
     else
-        cfxi_base_out_str(out, cfx_operator_name(step->op));
+        cfxi_base_out_str(&out, cfx_operator_name(step->op));
+    cfxi_base_out_end(&out, NULL);
 }
 
-static void print_step(const cfxi_step *step, cfx_buffer *text, cfxi_out *out)
+static void print_column(cfxi_out *out, const char *text, int width)
 {
-    cfxi_out column;
-    cfxi_base_out_begin(&column, cfx_buffer_sink(text));
-    cfxi_base_out_printf(&column, "  %%%s", step->node);
-    cfxi_base_out_end(&column, NULL);
+    cfxi_base_out_printf(out, "%-*s ", width, text);
+}
+
+static void print_step(const cfxi_step *step, cfxi_out *out)
+{
+    char text[120];
+    snprintf(text, sizeof text, "  %%%s", step->node);
     print_column(out, text, NODE);
-    text->size = 0;
-    cfxi_base_out_begin(&column, cfx_buffer_sink(text));
-    print_kernel(step, &column);
-    cfxi_base_out_end(&column, NULL);
+    cfxi_plan_kernel_text(step, text, sizeof text);
     print_column(out, text, KERNEL);
-    text->size = 0;
     if (step->results[0].kind == CFX_DATUM_TENSOR)
         cfx_datum_print(step->results[0], NULL, cfxi_base_out_sink(out), NULL);
     if (step->file) {
@@ -63,7 +77,6 @@ void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out)
 {
     size_t packed = 0;
     size_t steps = 0;
-    cfx_buffer text;
     for (size_t i = 0; i < plan->steps.size; i++) {
         const cfxi_step *step = cfxi_plan_step(plan, i);
         steps += !step->removed;
@@ -74,9 +87,7 @@ void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out)
     cfxi_base_out_str(out, " of memory, ");
     print_bytes(out, packed);
     cfxi_base_out_str(out, " of packed weights\n");
-    cfx_buffer_init(&text, plan->allocator);
     for (size_t i = 0; i < plan->steps.size; i++)
         if (!cfxi_plan_step(plan, i)->removed)
-            print_step(cfxi_plan_step(plan, i), &text, out);
-    cfx_buffer_free(&text);
+            print_step(cfxi_plan_step(plan, i), out);
 }

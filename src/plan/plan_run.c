@@ -250,10 +250,62 @@ static cfx_status make_choices(ready_step *r, const cfxi_step *step)
 
 static cfx_status run_row(ready_step *r, const cfxi_step *step)
 {
+    const cfxi_signature *s = cfxi_rt_signature_of(r->call.rt, step->op, r->call.err);
     r->call.planned = r->planned;
+    if (!s)
+        return CFX_E_NOMEM;
     if (step->chosen)
         CFX_TRY(make_choices(r, step));
-    return cfxi_rt_call_kernel(&r->call, step->signature);
+    return cfxi_rt_call_kernel(&r->call, s);
+}
+
+/* ---- for who is told ----------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const cfxi_plan *plan, const cfxi_step *step)
+{
+    uint64_t bytes = 0;
+    if (step->kernel) {
+        bytes = step->kernel->bytes +
+                cfxi_rt_bytes_of(cfx_datum_tensor(cfxi_plan_tensor(plan, step->out)->header));
+        if (step->x != CFXI_NONE)
+            bytes += cfxi_rt_bytes_of(cfx_datum_tensor(cfxi_plan_tensor(plan, step->x)->header));
+        for (size_t i = 0; i < step->num_operands; i++)
+            bytes += cfxi_rt_bytes_of(
+                cfx_datum_tensor(cfxi_plan_tensor(plan, step->operands[i])->header));
+        return bytes;
+    }
+    for (size_t i = 0; i < step->num_args; i++)
+        bytes += cfxi_rt_bytes_of(step->args[i]);
+    for (size_t i = 0; i < step->num_results; i++)
+        bytes += cfxi_rt_bytes_of(step->results[i]);
+    return bytes;
+}
+
+static double flops_of(const cfxi_step *step, const ready_step *ready)
+{
+    const cfxi_problem *p = step->kernel ? &step->kernel->problem : NULL;
+    if (!p)
+        return (double)cfxi_rt_flops(&ready->call, step->op, step->num_args, step->results[0]);
+    switch (p->kind) {
+    case CFXI_PRODUCT: return 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    case CFXI_CHAIN: return (double)p->m * (double)p->chain->num_ops;
+    case CFXI_CONVOLUTION: break;
+    }
+    const cfxi_conv *c = &p->conv;
+    return 2.0 * (double)(c->batch * c->groups * c->out_channels * c->in_channels) *
+           (double)(c->out[0] * c->out[1] * c->out[2]) *
+           (double)(c->kernel[0] * c->kernel[1] * c->kernel[2]);
+}
+
+static void tell(const cfxi_plan_session *s, cfx_runtime *rt, size_t i, uint64_t begin)
+{
+    const cfxi_step *step = cfxi_plan_step(s->plan, i);
+    char kernel[80];
+    cfx_step told = {.node = step->node, .file = step->file, .line = step->line, .begin = begin,
+                     .kernel = kernel, .flops = flops_of(step, &s->steps[i]),
+                     .bytes = bytes_of(s->plan, step)};
+    cfxi_plan_kernel_text(step, kernel, sizeof kernel);
+    cfxi_rt_tell_step(rt, told);
 }
 
 /* "model.py:12: ... (node %mm)" */
@@ -278,6 +330,7 @@ static cfx_status run_steps(cfxi_plan_session *s, cfx_runtime *rt, cfx_error *er
         if (step->removed)
             continue;
         CFX_TRY(cfxi_rt_go_on(rt, err));
+        const uint64_t begin = rt->step ? cfxi_rt_clock() : 0;
         s->steps[i].call.err = err;
         s->steps[i].call.rt = rt;
         if (step->kernel)
@@ -286,6 +339,8 @@ static cfx_status run_steps(cfxi_plan_session *s, cfx_runtime *rt, cfx_error *er
             status = run_row(&s->steps[i], step);
         if (status != CFX_OK)
             return locate(step, err);
+        if (rt->step)
+            tell(s, rt, i, begin);
     }
     return CFX_OK;
 }

@@ -272,11 +272,21 @@ static cfx_status step(run *r, const cfxi_instruction *i)
         locate(i, r->err);
         return r->err->status;
     }
+    const bool tells = r->rt->step && !r->infer;
+    cfx_step told = {.node = i->name, .file = i->file, .line = i->line,
+                     .kernel = i->custom ? "custom" : cfx_operator_name(i->op)};
+    for (size_t k = 0; tells && k < r->depth; k++)
+        told.bytes += cfxi_rt_bytes_of(r->stack[k]);
+    told.begin = tells ? cfxi_rt_clock() : 0;
     cfx_datum result = perform(r, i, r->watch ? &inner : NULL);
     drop(r, 0);
     if (result.kind == CFX_DATUM_INVALID) {
         locate(i, r->err);
         return r->err->status;
+    }
+    if (tells) {
+        told.bytes += cfxi_rt_bytes_of(result);
+        cfxi_rt_tell_step(r->rt, told);
     }
     cfx_status status = tell(r, i->name, result);
     if (status == CFX_OK)

@@ -1,6 +1,7 @@
 /* runtime.c - the runtime: what the machine has, scratch memory. */
 #include "library_impl.h"
 
+#include <time.h>
 #include <unistd.h>
 
 const char *cfx_isa_name(cfx_isa isa)
@@ -136,6 +137,8 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     rt->interrupted = o->interrupted;
     rt->interrupted_ctx = o->interrupted_ctx;
     rt->print = o->print;
+    rt->step = o->step;
+    rt->step_ctx = o->step_ctx;
     atomic_init(&rt->seed, o->seed);
     unsigned threads = o->reference ? 1 : o->threads ? o->threads : machine_threads();
     if (threads > 1 && !(rt->pool = cfxi_rt_pool_new(threads, allocator, err))) {
@@ -164,6 +167,33 @@ const cfx_library *cfxi_rt_library(const cfx_runtime *rt) { return rt->library; 
 void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn, void *ctx)
 {
     cfxi_rt_parallel(rt, n, grain, fn, ctx);
+}
+
+/* ---- who is told what was computed --------------------------------------------------------- */
+
+uint64_t cfxi_rt_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void cfxi_rt_tell_step(const cfx_runtime *rt, cfx_step step)
+{
+    step.end = cfxi_rt_clock();
+    rt->step(rt->step_ctx, &step);
+}
+
+uint64_t cfxi_rt_bytes_of(cfx_datum d)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    uint64_t bytes = d.kind == CFX_DATUM_TENSOR
+                         ? (uint64_t)cfxi_tensor_numel(d.as.tensor) *
+                               cfxi_tensor_itemsize(d.as.tensor) : 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += cfxi_rt_bytes_of(items[i]);
+    return bytes;
 }
 
 cfx_status cfxi_rt_go_on(const cfx_runtime *rt, cfx_error *err)

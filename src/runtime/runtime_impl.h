@@ -82,12 +82,22 @@ struct cfx_runtime {
     bool (*interrupted)(void *ctx);  /* or NULL */
     void *interrupted_ctx;
     cfx_sink print;                  /* of the program; write NULL: it may not print */
+    cfx_step_fn *step;               /* who is told what was computed; or NULL */
+    void *step_ctx;
     _Atomic uint64_t seed;
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
     _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
     const struct cfx_library *library;  /* or NULL */
 };
+
+/* Nanoseconds of a clock that only rises. (runtime.c) */
+uint64_t cfxi_rt_clock(void);
+/* Tells who wants to know that a step which began then has ended; all but `end` is filled in.
+ * (runtime.c) */
+void cfxi_rt_tell_step(const cfx_runtime *rt, cfx_step step);
+/* Bytes of the tensors in a datum. (runtime.c) */
+uint64_t cfxi_rt_bytes_of(cfx_datum d);
 
 /* CFX_E_INTERRUPTED if who runs a program wants it to end. (runtime.c) */
 cfx_status cfxi_rt_go_on(const cfx_runtime *rt, cfx_error *err);
