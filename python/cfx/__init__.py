@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from .graph_module import GraphModule
     from .lowering import lower
     from .package import load, save
+    from .profiling import profile
     from .proxy import Proxy
     from .scripting import ScriptError, script
     from .shapes import infer_shapes
@@ -62,7 +63,7 @@ _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "compiling",
     "complete", "config", "experimental", "graph_module", "interop", "lowering", "onnx",
     "operator_schemas",
-    "package", "passes", "proxy", "runtime", "scripting", "shapes", "subgraph_rewriter",
+    "package", "passes", "profiling", "proxy", "runtime", "scripting", "shapes", "subgraph_rewriter",
     "traceback", "weights",
 )  # fmt: skip
 _PARTS = ("graph", "immutable_collections", "interpreter", "node", "ops", "text")
@@ -71,7 +72,7 @@ _LAZY = {
     "GraphModule": "graph_module", "Proxy": "proxy",
     **dict.fromkeys(("CaptureError", "capture", "explain", "function"), "capturing"),
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
-    "compile": "compiling",
+    "compile": "compiling", "profile": "profiling",
     **dict.fromkeys(("c_code", "generate", "generators", "python_module"), "complete"),
     **dict.fromkeys(("LowerError", "Lowered", "lower"), "lowering"),
     **dict.fromkeys(("PackageError", "load", "save"), "package"),

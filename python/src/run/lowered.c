@@ -362,6 +362,17 @@ static PyObject *program_compile(PyProgram *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* use(runtime): computes with it from here on; returns what it was, or None. */
+static PyObject *program_use(PyProgram *self, PyObject *runtime)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    if (runtime != Py_None && !Py_IS_TYPE(runtime, (PyTypeObject *)st->RuntimeType))
+        return PyErr_Format(PyExc_TypeError, "use() needs a Runtime or None");
+    PyObject *was = self->runtime ? self->runtime : Py_NewRef(Py_None);
+    self->runtime = runtime != Py_None ? Py_NewRef(runtime) : NULL;
+    return was;
+}
+
 /* plans(): the plans that were made so far, as text. */
 static PyObject *program_plans(PyProgram *self, PyObject *unused)
 {
@@ -382,6 +393,7 @@ static PyObject *program_plans(PyProgram *self, PyObject *unused)
 
 static PyMethodDef program_methods[] = {
     {"compile", (PyCFunction)(void (*)(void))program_compile, METH_NOARGS, NULL},
+    {"use", (PyCFunction)(void (*)(void))program_use, METH_O, NULL},
     {"plans", (PyCFunction)(void (*)(void))program_plans, METH_NOARGS, NULL},
     {"run", (PyCFunction)(void (*)(void))program_run, METH_FASTCALL, NULL},
     {"run_kept", (PyCFunction)(void (*)(void))program_run_kept, METH_FASTCALL, NULL},

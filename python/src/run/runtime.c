@@ -1,11 +1,13 @@
 /* runtime.c - cfx.Runtime: threads, random numbers and kernels that computing uses. */
 #include "base/pycfx.h"
 
+#include <cfx/profile.h>
 #include <time.h>
 
 typedef struct PyRuntime {
     PyObject_HEAD
     cfx_runtime *rt;
+    cfx_profile *profile;  /* of what it computes; or NULL */
 } PyRuntime;
 
 cfx_runtime *runtime_of(PyObject *runtime) { return ((PyRuntime *)runtime)->rt; }
@@ -45,21 +47,22 @@ static cfx_status print_text(void *ctx, const char *data, size_t size)
     return good ? CFX_OK : CFX_E_HOST;
 }
 
-static PyObject *make(PyTypeObject *type, cfx_runtime_options options)
+static PyObject *make(PyTypeObject *type, cfx_runtime_options options, bool profiles)
 {
     cfx_error err = {0};
+    PyRuntime *self = (PyRuntime *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
     options.interrupted = interrupted;
     options.print = (cfx_sink){.write = print_text};
-    cfx_runtime *rt = cfx_runtime_new(&options, &err);
-    if (!rt)
-        return raise_cfx(&err);
-    PyRuntime *self = (PyRuntime *)type->tp_alloc(type, 0);
-    if (!self) {
-        cfx_runtime_free(rt);
-        return NULL;
-    }
-    self->rt = rt;
-    return (PyObject *)self;
+    if (profiles && (self->profile = cfx_profile_new(NULL, &err)) != NULL)
+        cfx_profile_watch(self->profile, &options);
+    if (!profiles || self->profile)
+        self->rt = cfx_runtime_new(&options, &err);
+    if (self->rt)
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return raise_cfx(&err);
 }
 
 static bool read_isa(PyObject *o, cfx_runtime_options *options)
@@ -78,21 +81,22 @@ static bool read_isa(PyObject *o, cfx_runtime_options *options)
 
 static PyObject *runtime_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"threads", "seed", "reference", "isa", NULL};
+    static char *names[] = {"threads", "seed", "reference", "isa", "_profile", NULL};
     cfx_runtime_options options = {0};
     int threads = 0;
     int reference = 0;
+    int profiles = 0;
     unsigned long long seed = 0;
     PyObject *isa = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iKpO:Runtime", names, &threads, &seed,
-                                     &reference, &isa) || !read_isa(isa, &options))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iKpOp:Runtime", names, &threads, &seed,
+                                     &reference, &isa, &profiles) || !read_isa(isa, &options))
         return NULL;
     if (threads < 0 || threads > 1024)
         return PyErr_Format(PyExc_ValueError, "threads must be from 0 to 1024, not %d", threads);
     options.threads = (unsigned)threads;
     options.seed = seed;
     options.reference = reference;
-    return make(type, options);
+    return make(type, options, profiles);
 }
 
 static int runtime_traverse(PyRuntime *self, visitproc visit, void *arg)
@@ -109,6 +113,7 @@ static void runtime_dealloc(PyRuntime *self)
     Py_BEGIN_ALLOW_THREADS  /* joins its threads */
     cfx_runtime_free(rt);
     Py_END_ALLOW_THREADS
+    cfx_profile_free(self->profile);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -125,7 +130,7 @@ PyObject *runtime_current(module_state *st)
     }
     Py_XDECREF(current);
     if (!st->runtime)
-        st->runtime = make((PyTypeObject *)st->RuntimeType, (cfx_runtime_options){0});
+        st->runtime = make((PyTypeObject *)st->RuntimeType, (cfx_runtime_options){0}, false);
     return Py_XNewRef(st->runtime);
 }
 
@@ -215,7 +220,34 @@ static PyObject *runtime_repr(PyRuntime *self)
                                 cfx_isa_name(cfx_runtime_isa(self->rt)));
 }
 
+/* _profile(kind): what was measured since the last call, as text: 0 a table, 1 JSON, 2 a trace; or
+ * None, which only forgets it. */
+static PyObject *runtime_profile(PyRuntime *self, PyObject *kind)
+{
+    cfx_error err = {0};
+    cfx_buffer text;
+    if (!self->profile)
+        return PyErr_Format(PyExc_ValueError, "the runtime keeps no profile");
+    if (kind == Py_None) {
+        cfx_profile_clear(self->profile);
+        Py_RETURN_NONE;
+    }
+    const long format = PyLong_AsLong(kind);
+    if (format == -1 && PyErr_Occurred())
+        return NULL;
+    cfx_buffer_init(&text, NULL);
+    PyObject *object = NULL;
+    if (cfx_profile_print(self->profile, (cfx_profile_format)format, cfx_buffer_sink(&text),
+                          &err) == CFX_OK)
+        object = PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.size, "replace");
+    else
+        raise_cfx(&err);
+    cfx_buffer_free(&text);
+    return object;
+}
+
 static PyMethodDef methods[] = {
+    {"_profile", (PyCFunction)runtime_profile, METH_O, NULL},
     {"manual_seed", (PyCFunction)runtime_seed, METH_O,
      SIGNED("manual_seed($self, seed, /)", "Random numbers from here on follow this seed.")},
     {"__enter__", (PyCFunction)runtime_enter, METH_NOARGS, NULL},
