@@ -1,47 +1,20 @@
-/* tiles_vector.h - the tiles of one instruction set; included once for each.
+/* tiles_vector.h - the tiles of one instruction set; included once for each, after vector.h.
  *
- * Expects LANES (floats of a vector), TABLE (the name of what it defines), FORMS(X), which calls
- * X(panels, rows) for each tile, and MOST_PANELS and MOST_ROWS of them.
- * Vectors are gcc's: once the loops over a tile are unrolled it lies
- * in registers.
+ * Expects FORMS(X), which calls X(panels, rows) for each tile, and MOST_PANELS and MOST_ROWS of
+ * them. Vectors are gcc's: once the loops over a tile are unrolled it lies in registers.
  */
-#include "tiles.h"
-
 #define VECTORS (CFXI_PANEL / LANES)  /* of a panel */
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 32")
-
-typedef float vec __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)),
-                                 may_alias));
-
-typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
-typedef float plain_vec __attribute__((vector_size(LANES * sizeof(float))));
 
 /* Sizes are constants, so that gcc takes the array apart into registers. */
 enum { MOST_WIDTH = MOST_PANELS * VECTORS, MOST_SUMS = 28 };
-typedef vec sums_of_tile[CFXI_TILE_MOST_ROWS][MOST_WIDTH];
-
-INLINE vec spread(float x) { return x - (vec){0}; }
-
-/* yes where the mask is set, no elsewhere. */
-INLINE plain_vec chosen(mask m, plain_vec yes, plain_vec no)
-{
-    return (plain_vec)((m & (mask)yes) | (~m & (mask)no));
-}
-
-/* NaN stays: it is neither below nor above. */
-INLINE vec clamped(plain_vec x, plain_vec low, plain_vec high)
-{
-    x = chosen(x < low, low, x);
-    return chosen(x > high, high, x);
-}
+typedef V sums_of_tile[CFXI_TILE_MOST_ROWS][MOST_WIDTH];
 
 /* What the sums begin with. */
 INLINE void begin(int rows, int width, sums_of_tile sums, const cfxi_sum_tile *t)
 {
-    vec line[MOST_WIDTH];
+    V line[MOST_WIDTH];
     UNROLL for (int v = 0; v < width; v++)
-        line[v] = t->bias ? *(const vec *)(t->bias + v * LANES) : (vec){0};
+        line[v] = t->bias ? *(const V *)(t->bias + v * LANES) : (V){0};
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int v = 0; v < width; v++)
             sums[i][v] = line[v];
@@ -49,14 +22,14 @@ INLINE void begin(int rows, int width, sums_of_tile sums, const cfxi_sum_tile *t
 
 INLINE void store_whole(int rows, int width, sums_of_tile sums, const cfxi_sum_tile *t)
 {
-    const vec low = spread(t->low);
-    const vec high = spread(t->high);
+    const V low = SET(t->low);
+    const V high = SET(t->high);
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int v = 0; v < width; v++) {
-            vec x = sums[i][v];
+            V x = sums[i][v];
             if (t->add)
-                x += *(const vec *)(t->add + i * t->add_row + v * LANES);
-            *(vec *)(t->c + i * t->c_row + v * LANES) = clamped(x, low, high);
+                x += *(const V *)(t->add + i * t->add_row + v * LANES);
+            *(V *)(t->c + i * t->c_row + v * LANES) = v_clamp(x, low, high);
         }
 }
 
@@ -83,11 +56,11 @@ INLINE void tile(int rows, int panels, const cfxi_sum_tile *t)
         const float *a = t->a + t->a_at[q];
         const float *b = t->b + t->b_at[q];
         for (int64_t p = 0; p < t->k; p++, a++, b += CFXI_PANEL) {
-            vec line[MOST_WIDTH];
+            V line[MOST_WIDTH];
             UNROLL for (int v = 0; v < width; v++)
-                line[v] = *(const vec *)(b + v / VECTORS * t->b_panel + v % VECTORS * LANES);
+                line[v] = *(const V *)(b + v / VECTORS * t->b_panel + v % VECTORS * LANES);
             UNROLL for (int i = 0; i < rows; i++) {
-                const vec x = spread(a[i * t->a_row]);
+                const V x = SET(a[i * t->a_row]);
                 UNROLL for (int v = 0; v < width; v++)
                     sums[i][v] += x * line[v];
             }
@@ -100,7 +73,7 @@ INLINE void tile(int rows, int panels, const cfxi_sum_tile *t)
     float memory[MOST_SUMS * LANES];
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int v = 0; v < width; v++)
-            *(vec *)(memory + (i * width + v) * LANES) = sums[i][v];
+            *(V *)(memory + (i * width + v) * LANES) = sums[i][v];
     store_part(rows, width, memory, t);
 }
 
@@ -109,7 +82,7 @@ INLINE void tile(int rows, int panels, const cfxi_sum_tile *t)
 FORMS(X)
 #undef X
 
-const cfxi_tiles TABLE = {
+const cfxi_tiles ISA(cfxi_tiles_all) = {
     .fn = {
 #define X(panels, rows) [panels - 1][rows - 1] = tile_##panels##_##rows,
         FORMS(X)
