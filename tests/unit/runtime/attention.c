@@ -106,3 +106,68 @@ TEST(growing_scores)
     check_row(CFX_OPID_scaled_dot_product_attention, args, 3, 2e-4);
     drop_all(args, 3);
 }
+
+/* ---- multi_head_attention_forward ----------------------------------------------------------- */
+
+enum {
+    QUERY, KEY, VALUE, EMBED_DIM, NUM_HEADS, IN_WEIGHT, IN_BIAS, BIAS_K, BIAS_V, ADD_ZERO, DROPOUT,
+    OUT_WEIGHT, OUT_BIAS, TRAINING, PADDING_MASK, NEED_WEIGHTS, ATTN_MASK, SEPARATE, Q_WEIGHT,
+    K_WEIGHT, V_WEIGHT, STATIC_K, STATIC_V, AVERAGE, IS_CAUSAL, MOST
+};
+
+static cfx_datum three(int64_t a, int64_t b, int64_t c)
+{
+    return random_floats((const int64_t[]){a, b, c}, 3, (lie){NULL, draw(3) == 0 ? 5 : 0});
+}
+static cfx_datum two(int64_t a, int64_t b)
+{
+    static const int turned[] = {1, 0};
+    return random_floats((const int64_t[]){a, b}, 2, (lie){draw(3) ? NULL : turned, 0});
+}
+static cfx_datum one(int64_t a) { return random_floats(&a, 1, (lie){0}); }
+
+static void check_heads(int64_t queries, int64_t keys, int64_t batch, int64_t heads, int64_t size)
+{
+    const int64_t embed = heads * size;
+    const bool self = draw(2);
+    const bool separate = !self && draw(2);
+    const bool more = draw(3) == 0;
+    cfx_datum args[MOST];
+    for (size_t i = 0; i < MOST; i++)
+        args[i] = cfx_datum_none();
+    args[QUERY] = three(queries, batch, embed);
+    keys = self ? queries : keys;
+    for (size_t i = KEY; i <= VALUE; i++)
+        args[i] = self ? cfx_datum_retain(args[QUERY]) : three(keys, batch, embed);
+    args[EMBED_DIM] = cfx_datum_int(embed);
+    args[NUM_HEADS] = cfx_datum_int(heads);
+    args[IN_WEIGHT] = separate ? cfx_datum_none() : two(3 * embed, embed);
+    for (size_t i = 0; separate && i < 3; i++)
+        args[Q_WEIGHT + i] = two(embed, embed);
+    args[IN_BIAS] = draw(2) ? one(3 * embed) : cfx_datum_none();
+    args[BIAS_K] = more ? three(1, 1, embed) : cfx_datum_none();
+    args[BIAS_V] = more ? three(1, 1, embed) : cfx_datum_none();
+    args[ADD_ZERO] = cfx_datum_bool(draw(4) == 0);
+    args[DROPOUT] = cfx_datum_float(0);
+    args[OUT_WEIGHT] = two(embed, embed);
+    args[OUT_BIAS] = draw(2) ? one(embed) : cfx_datum_none();
+    args[TRAINING] = cfx_datum_bool(false);
+    args[NEED_WEIGHTS] = cfx_datum_bool(draw(2));
+    args[SEPARATE] = cfx_datum_bool(separate);
+    args[AVERAGE] = cfx_datum_bool(draw(2));
+    args[IS_CAUSAL] = cfx_datum_bool(false);
+    if (draw(2))
+        args[PADDING_MASK] = draw(2) ? random_bools((const int64_t[]){batch, keys}, 2)
+                                     : two(batch, keys);
+    if (draw(2))
+        args[ATTN_MASK] = draw(2) ? two(queries, keys) : three(batch * heads, queries, keys);
+    check_row(CFX_OPID_multi_head_attention_forward, args, MOST, 1e-5);
+    drop_all(args, MOST);
+}
+
+TEST(heads)
+{
+    draw_scale = 0.2f;  /* no score is extreme */
+    for (int i = 0; i < 40; i++)
+        check_heads(1 + draw(40), 1 + draw(70), 1 + draw(3), 1 + draw(4), 1 + draw(20));
+}
