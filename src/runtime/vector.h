@@ -103,6 +103,17 @@ INLINE void STORE_SOME(float *to, V x, int64_t n)
 /* NaN stays: it is neither below nor above. */
 INLINE V v_clamp(V x, V low, V high) { return MIN(high, MAX(low, x)); }
 
+/* What is not a number wins. */
+INLINE V v_larger(V a, V b)
+{
+#if LANES == 4
+    const VI m = (a > b) | (a != a);
+    return (V)((m & (VI)a) | (~m & (VI)b));
+#else
+    return SELECT(_CMP_UNORD_Q, a, a, a, MAX(a, b));
+#endif
+}
+
 INLINE float v_sum(V x)
 {
     float s[LANES];
