@@ -83,30 +83,47 @@ static void take_row(const places *p, const char *from, char *to)
     copy_places(p, from, to, p->hi, n);
 }
 
-/* Rows of which the last but one dimension has as many; one that takes what the one before took is
- * copied from there. */
+/* Where the rows of the last but one dimension begin that row number `row` is one of; *from is NULL
+ * if they lie outside of the input. */
+static void find_plane(const places *p, int64_t row, const char **from, char **to)
+{
+    *from = p->x;
+    *to = p->y;
+    if (p->ndim < 2)
+        return;
+    int64_t rest = row / p->size[p->ndim - 2];
+    for (size_t d = p->ndim - 2; d-- > 0; rest /= p->size[d]) {
+        const int64_t o = rest % p->size[d];
+        *to += o * p->ys[d];
+        *from = *from && p->map[d][o] >= 0 ? *from + p->map[d][o] * p->xs[d] : NULL;
+    }
+}
+
+/* A row that takes what the one before took is copied from there. */
 static void take_rows(void *ctx, int64_t begin, int64_t end)
 {
+    static const int64_t one[] = {0};
     const places *p = ctx;
-    const char *before = NULL;
-    const char *taken = NULL;
     const size_t bytes = (size_t)p->size[p->ndim - 1] * p->item;
-    for (int64_t row = begin; row < end; row++) {
-        const char *from = p->x;
-        char *to = p->y;
-        int64_t rest = row;
-        for (size_t d = p->ndim - 1; d-- > 0;) {
-            int64_t o = rest % p->size[d];
-            rest /= p->size[d];
-            to += o * p->ys[d];
-            from = from && p->map[d][o] >= 0 ? from + p->map[d][o] * p->xs[d] : NULL;
+    const bool many = p->ndim > 1;
+    const int64_t rows = many ? p->size[p->ndim - 2] : 1;
+    const int64_t *map = many ? p->map[p->ndim - 2] : one;
+    const int64_t xs = many ? p->xs[p->ndim - 2] : 0;
+    const int64_t ys = many ? p->ys[p->ndim - 2] : 0;
+    while (begin < end) {
+        const char *from;
+        char *to;
+        find_plane(p, begin, &from, &to);
+        int64_t o = begin % rows;
+        const int64_t first = o;
+        const int64_t last = rows - o < end - begin ? rows : o + (end - begin);
+        begin += last - o;
+        for (; o < last; o++) {
+            if (o > first && map[o] == map[o - 1])
+                memcpy(to + o * ys, to + (o - 1) * ys, bytes);
+            else
+                take_row(p, from && map[o] >= 0 ? from + map[o] * xs : NULL, to + o * ys);
         }
-        if (from && from == before)
-            memcpy(to, taken, bytes);
-        else
-            take_row(p, from, to);
-        before = from;
-        taken = to;
     }
 }
 
