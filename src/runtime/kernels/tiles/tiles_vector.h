@@ -33,18 +33,31 @@ INLINE void store_whole(int rows, int width, sums_of_tile sums, const cfxi_sum_t
         }
 }
 
-/* The last panel of a matrix may have fewer columns. */
+/* The last panel of a matrix may have fewer columns: whole vectors of a row, then what is left. */
 static __attribute__((noinline)) void store_part(int rows, int width, const float *sums,
                                                  const cfxi_sum_tile *t)
 {
-    for (int i = 0; i < rows; i++)
-        for (int64_t j = 0; j < t->columns; j++) {
-            float x = sums[i * width * LANES + j];
-            if (t->add)
-                x += t->add[i * t->add_row + j];
-            x = x < t->low ? t->low : x;
-            t->c[i * t->c_row + j] = x > t->high ? t->high : x;
+    const V low = SET(t->low);
+    const V high = SET(t->high);
+    const int64_t whole = t->columns / LANES * LANES;
+    const int64_t left = t->columns - whole;
+    for (int i = 0; i < rows; i++) {
+        const float *from = sums + i * width * LANES;
+        const float *add = t->add ? t->add + i * t->add_row : NULL;
+        float *c = t->c + i * t->c_row;
+        for (int64_t j = 0; j < whole; j += LANES) {
+            V x = LOAD(from + j);
+            if (add)
+                x += LOAD(add + j);
+            STORE(c + j, v_clamp(x, low, high));
         }
+        if (left == 0)
+            continue;
+        V x = LOAD(from + whole);
+        if (add)
+            x += LOAD_SOME(add + whole, left);
+        STORE_SOME(c + whole, v_clamp(x, low, high), left);
+    }
 }
 
 INLINE void tile(int rows, int panels, const cfxi_sum_tile *t)
