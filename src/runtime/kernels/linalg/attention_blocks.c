@@ -1,9 +1,9 @@
 /* attention_blocks.c - attention of float32, by blocks of keys: no matrix of scores in memory.
  *
- * A piece of work is some queries of one head. It goes over the keys by blocks, which it packs in
- * panels (tiles.h), keys transposed, values as they are; and over the queries by a few tiles of
- * rows, whose scores stay in the first-level cache from the product with keys over their softmax to
- * the product with values. For each row the greatest score so far and the sum of exponentials
+ * A piece of work is some queries of one head. As many keys and values as stay in the second-level
+ * cache are packed in panels (tiles.h), keys transposed, values as they are. A few tiles of queries
+ * go over them by blocks, whose scores stay in the first-level cache from the product with keys
+ * over their softmax to the product with values. For each row the greatest score so far and the sum of exponentials
  * relative to it are kept; when a greater score comes, what was summed is scaled down.
  *
  * Few queries (a step of decoding) are bound by memory: keys and values are read once, where they
@@ -17,6 +17,7 @@
 
 enum {
     KEY_BLOCK = 256,
+    PACKED = 512 << 10,   /* bytes of keys and values that stay in the second-level cache */
     MOST_ROWS = 28,       /* whose scores of a block fit the first-level cache */
     MOST_QUERIES = 512,   /* of a piece: what is kept for each row is on the stack */
     FEW_BLOCK = 64,       /* keys, where queries are few */
@@ -32,6 +33,7 @@ typedef struct work {
     int64_t q_row, k_row, v_row, out_row;  /* in elements */
     int64_t pieces;      /* of the queries of a batch */
     int64_t block;       /* keys of a block, a multiple of CFXI_PANEL */
+    int64_t packed;      /* keys that are packed together, a multiple of that */
     int64_t group;       /* batches that are rows of one piece, where queries are few */
     int64_t group_mask;  /* bytes from one's mask to the next */
 } work;
@@ -165,18 +167,18 @@ static void pack_keys(const work *w, const piece *p, const block_room *room, int
                       smaller(CFXI_PANEL, a->value_size - j), n);
 }
 
-/* Queries [row, row + rows) of a piece by the n keys that are packed. */
+/* Queries [row, row + rows) of a piece by keys [key, key + seen), of those that are packed: n from
+ * `first` on. */
 static void attend_rows(const work *w, const piece *p, const block_room *room, int64_t row,
-                        int64_t rows, int64_t key, int64_t n, cfxi_weighed *state)
+                        int64_t rows, int64_t first, int64_t n, int64_t key, int64_t seen,
+                        cfxi_weighed *state)
 {
     const cfxi_attention *a = w->a;
     float *out = p->out + row * w->out_row;
-    int64_t seen = n;
-    if (a->causal)
-        seen = smaller(n, p->first + row + rows - key);
     const panel_product score = {
         .a = p->q + row * w->q_row, .a_row = w->q_row, .rows = rows, .k = a->size,
-        .b = room->keys, .step = CFXI_PANEL * a->size, .columns = seen, .whole = true,
+        .b = room->keys + (key - first) * a->size, .step = CFXI_PANEL * a->size, .columns = seen,
+        .whole = true,
         .c = room->scores, .c_row = w->block};
     multiply(w, &score);
     for (int64_t i = 0; i < rows; i++) {
@@ -186,9 +188,9 @@ static void attend_rows(const work *w, const piece *p, const block_room *room, i
             w->rows->scale(out + i * w->out_row, a->value_size, earlier);
     }
     const panel_product sum = {
-        .a = room->scores, .a_row = w->block, .rows = rows, .k = seen, .b = room->values,
-        .step = CFXI_PANEL * n, .columns = a->value_size, .c = out, .c_row = w->out_row,
-        .add = key > 0};
+        .a = room->scores, .a_row = w->block, .rows = rows, .k = seen,
+        .b = room->values + (key - first) * CFXI_PANEL, .step = CFXI_PANEL * n,
+        .columns = a->value_size, .c = out, .c_row = w->out_row, .add = key > 0};
     multiply(w, &sum);
 }
 
@@ -201,13 +203,17 @@ static void attend_piece(const work *w, const piece *p, const block_room *room)
     const int64_t groups = (p->n + MOST_ROWS - 1) / MOST_ROWS;
     const int64_t most = (p->n + groups - 1) / groups;
     const int64_t seen = a->causal ? smaller(a->keys, p->first + p->n) : a->keys;
-    for (int64_t key = 0; key < seen; key += w->block) {
-        const int64_t n = smaller(w->block, seen - key);
-        pack_keys(w, p, room, key, n);
+    for (int64_t first = 0; first < seen; first += w->packed) {
+        const int64_t n = smaller(w->packed, seen - first);
+        pack_keys(w, p, room, first, n);
         for (int64_t row = 0; row < p->n; row += most) {
             const int64_t rows = smaller(most, p->n - row);
-            if (!a->causal || key < p->first + row + rows)
-                attend_rows(w, p, room, row, rows, key, n, state);
+            int64_t last = first + n;  /* nobody of these sees more */
+            if (a->causal)
+                last = smaller(last, p->first + row + rows);
+            for (int64_t key = first; key < last; key += w->block)
+                attend_rows(w, p, room, row, rows, first, n, key, smaller(w->block, last - key),
+                            state);
         }
     }
     for (int64_t i = 0; i < p->n; i++)
@@ -234,14 +240,14 @@ static void many_range(void *ctx, int64_t begin, int64_t end)
     cfxi_attention *a = w->a;
     const int64_t values = cfxi_tiles_panels(a->value_size) * CFXI_PANEL;
     const int64_t each = (a->queries + w->pieces - 1) / w->pieces;
-    float *all = cfxi_rt_scratch(a->rt, (size_t)(w->block * (a->size + values + MOST_ROWS + 1)) *
-                                            sizeof(float));
+    float *all = cfxi_rt_scratch(a->rt, (size_t)(w->packed * (a->size + values) +
+                                                 w->block * (MOST_ROWS + 1)) * sizeof(float));
     if (!all) {
         atomic_store(&a->no_memory, true);
         return;
     }
-    const block_room room = {all, all + w->block * a->size, all + w->block * (a->size + values),
-                             all + w->block * (a->size + values + MOST_ROWS)};
+    float *scores = all + w->packed * (a->size + values);
+    const block_room room = {all, all + w->packed * a->size, scores, scores + w->block * MOST_ROWS};
     for (int64_t i = begin; i < end; i++) {
         const int64_t first = i % w->pieces * each;
         if (first >= a->queries)
@@ -348,6 +354,10 @@ static void run_many(work *w)
     const int64_t blocks = (a->keys + KEY_BLOCK - 1) / KEY_BLOCK;
     const int64_t even = blocks ? (a->keys + blocks - 1) / blocks : 1;
     w->block = cfxi_tiles_panels(even) * CFXI_PANEL;
+    w->packed = w->block;
+    while (w->packed < a->keys &&
+           (w->packed + w->block) * (a->size + a->value_size) * (int64_t)sizeof(float) <= PACKED)
+        w->packed += w->block;
     w->pieces = (a->queries + MOST_QUERIES - 1) / MOST_QUERIES;
     while (threads > 1 && a->batches * w->pieces < 4 * threads &&
            a->queries / (w->pieces + 1) >= MOST_ROWS)
