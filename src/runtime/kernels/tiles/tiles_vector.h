@@ -6,7 +6,7 @@
 #define VECTORS (CFXI_PANEL / LANES)  /* of a panel */
 
 /* Sizes are constants, so that gcc takes the array apart into registers. */
-enum { MOST_WIDTH = MOST_PANELS * VECTORS, MOST_SUMS = 28 };
+enum { AHEAD = 32, MOST_WIDTH = MOST_PANELS * VECTORS, MOST_SUMS = 28 };
 typedef V sums_of_tile[CFXI_TILE_MOST_ROWS][MOST_WIDTH];
 
 /* What the sums begin with. */
@@ -72,6 +72,9 @@ INLINE void tile(int rows, int panels, const cfxi_sum_tile *t)
             V line[MOST_WIDTH];
             UNROLL for (int v = 0; v < width; v++)
                 line[v] = *(const V *)(b + v / VECTORS * t->b_panel + v % VECTORS * LANES);
+            if (rows >= 4)  /* fewer wait for memory alone, and it is read as fast as it can be */
+                UNROLL for (int v = 0; v < width; v += VECTORS)
+                    __builtin_prefetch(b + v / VECTORS * t->b_panel + AHEAD * CFXI_PANEL);
             UNROLL for (int i = 0; i < rows; i++) {
                 const V x = SET(a[i * t->a_row]);
                 UNROLL for (int v = 0; v < width; v++)
