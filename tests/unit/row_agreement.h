@@ -12,7 +12,7 @@
 static uint64_t draw_state = 11;
 static float draw_scale = 1;  /* of random floats, which are up to 2.9 times that */
 
-static int64_t draw(int64_t n)
+static inline int64_t draw(int64_t n)
 {
     draw_state = draw_state * 6364136223846793005u + 1442695040888963407u;
     return (int64_t)(draw_state >> 33) % n;
@@ -26,7 +26,7 @@ typedef struct lie {
 } lie;
 
 /* Floats in memory of exactly their size, so that reading past the end is caught. */
-static cfx_datum random_floats(const int64_t *sizes, size_t ndim, lie l)
+static inline cfx_datum random_floats(const int64_t *sizes, size_t ndim, lie l)
 {
     int64_t strides[CFX_MAX_DIMS];
     int64_t next = 1;
@@ -77,7 +77,7 @@ static inline void drop_all(cfx_datum *args, size_t n)
 }
 
 /* Whether two results are equal, up to `within` relative to the greater of the element and 1. */
-static bool results_agree(cfx_datum want, cfx_datum got, double within)
+static inline bool results_agree(cfx_datum want, cfx_datum got, double within)
 {
     const cfx_tensor *a = want.as.tensor;
     const cfx_tensor *b = got.as.tensor;
@@ -103,7 +103,7 @@ static bool results_agree(cfx_datum want, cfx_datum got, double within)
 }
 
 /* Runs a row in the reference, and on each instruction set with one thread and with three. */
-static void check_row(cfx_operator op, const cfx_datum *args, size_t n, double within)
+static inline void check_row(cfx_operator op, const cfx_datum *args, size_t n, double within)
 {
     const cfx_runtime_options plain = {.reference = true};
     cfx_error err = {0};

@@ -1,5 +1,5 @@
-/* normalisation.c - normalisation and softmax against the plain reference: odd sizes, every layout, NaN
- * and infinity, on each instruction set. */
+/* normalisation.c - normalisation and softmax against the plain reference: odd sizes, every layout,
+ * NaN and infinity, on each instruction set. */
 #include "row_agreement.h"
 
 static const int last[] = {0, 2, 3, 1};

@@ -3,8 +3,9 @@
  * A piece of work is some queries of one head. As many keys and values as stay in the second-level
  * cache are packed in panels (tiles.h), keys transposed, values as they are. A few tiles of queries
  * go over them by blocks, whose scores stay in the first-level cache from the product with keys
- * over their softmax to the product with values. For each row the greatest score so far and the sum of exponentials
- * relative to it are kept; when a greater score comes, what was summed is scaled down.
+ * over their softmax to the product with values. For each row the greatest score so far and the sum
+ * of exponentials relative to it are kept; when a greater score comes, what was summed is scaled
+ * down.
  *
  * Few queries (a step of decoding) are bound by memory: keys and values are read once, where they
  * lie. Heads that share them (grouped heads) are then the rows of one piece.
