@@ -31,6 +31,7 @@ ROOMS = {
     "dim": "dim embed/dim",
     "tensor": "tensor datum embed/dlpack embed/tensor",
     "runtime": "runtime library session state embed/runtime",
+    KERNELS + "tiles": "",
     KERNELS + "elementwise": "",
     KERNELS + "reduce": "",
     KERNELS + "linalg": "",

@@ -14,6 +14,7 @@
 #include "chain.h"
 
 #include "runtime/kernels/conv/conv_impl.h"
+#include "runtime/kernels/tiles/tiles.h"
 
 enum { CFXI_MOST_POSTS = 6 };
 
@@ -109,11 +110,10 @@ extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_b
 
 /* Weights in panels (tiles.h): `n` columns, `count` blocks of `k` lines. at(ctx, q, p) is where the
  * line p of block q begins in w, its columns `step` apart; `scale` may be NULL. `to` has
- * cfxi_backend_panels(n) * count * k * CFXI_PANEL floats. */
+ * cfxi_tiles_panels(n) * count * k * CFXI_PANEL floats. */
 typedef int64_t cfxi_line_at(const void *ctx, int64_t q, int64_t p);
 void cfxi_backend_pack(float *to, int64_t n, int64_t count, int64_t k, const float *w, int64_t step,
                        const float *scale, cfxi_line_at *at, const void *ctx);
-static inline int64_t cfxi_backend_panels(int64_t n) { return (n + 15) / 16; }
 /* The bias, padded with zeros to whole panels. */
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias);
 
@@ -128,14 +128,5 @@ cfxi_fused_posts cfxi_backend_fuse_posts(const cfxi_problem *p);
  * offset[i] in the operand of post i. */
 void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
                               int64_t n, const int64_t offset[CFXI_MOST_POSTS]);
-
-/* How a matrix of `rows` rows and `panels` panels is cut into tiles at the least cost. Rows of the
- * left operand are `a_row` floats apart. */
-typedef struct cfxi_tiling {
-    int rows;
-    int panels;
-    double cycles;  /* for one k */
-} cfxi_tiling;
-cfxi_tiling cfxi_backend_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row);
 
 #endif

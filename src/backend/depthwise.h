@@ -7,7 +7,7 @@
 #ifndef CFXI_DEPTHWISE_H
 #define CFXI_DEPTHWISE_H
 
-#include "runtime/runtime_impl.h"
+#include "runtime/isa.h"
 
 typedef struct cfxi_depthwise_line {
     int64_t pixels, channels;
@@ -24,8 +24,11 @@ typedef struct cfxi_depthwise_line {
     float low, high;
 } cfxi_depthwise_line;
 
-typedef void cfxi_depthwise_fn(const cfxi_depthwise_line *t);
-cfxi_depthwise_fn cfxi_backend_depthwise_plain, cfxi_backend_depthwise_avx2,
-    cfxi_backend_depthwise_avx512;
+typedef struct cfxi_depthwise {
+    void (*line)(const cfxi_depthwise_line *t);
+} cfxi_depthwise;
+
+CFXI_ISA_TABLES(cfxi_depthwise, cfxi_backend_depthwise_line)
+const cfxi_depthwise *cfxi_backend_depthwise_of(cfx_isa isa);  /* (kernel_depthwise.c) */
 
 #endif

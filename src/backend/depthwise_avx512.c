@@ -2,10 +2,9 @@
 #include "depthwise.h"
 
 #if defined(__x86_64__)
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,prefer-vector-width=512")
 #pragma GCC optimize("O2", "fp-contract=fast")
-
 #define LANES 16
-#define FUNCTION cfxi_backend_depthwise_avx512
+#include "runtime/vector.h"
+
 #include "depthwise_vector.h"
 #endif

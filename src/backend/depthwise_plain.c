@@ -2,7 +2,7 @@
 #include "depthwise.h"
 
 #pragma GCC optimize("O2", "fp-contract=fast")
-
 #define LANES 4
-#define FUNCTION cfxi_backend_depthwise_plain
+#include "runtime/vector.h"
+
 #include "depthwise_vector.h"

@@ -1,44 +1,26 @@
 /* depthwise_vector.h - a line of a depthwise convolution, a vector of channels at a time; included
- * once for each instruction set. Expects LANES and FUNCTION, the name of what it defines. */
-#include "depthwise.h"
-
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-
-typedef float vec __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)),
-                                 may_alias));
-typedef float plain_vec __attribute__((vector_size(LANES * sizeof(float))));
-typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
-
+ * once for each instruction set, after vector.h. */
 enum { MOST_PIXELS = 8 };
-
-INLINE vec spread(float x) { return x - (vec){0}; }
-
-INLINE plain_vec chosen(mask m, plain_vec yes, plain_vec no)
-{
-    return (plain_vec)((m & (mask)yes) | (~m & (mask)no));
-}
 
 /* `pixels` neighbours, LANES channels of each: every weight is loaded once for all of them. */
 INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, const float *x, const float *w,
                        const float *bias, const float *add, float *y)
 {
-    vec sums[MOST_PIXELS];
+    V sums[MOST_PIXELS];
     UNROLL for (int i = 0; i < pixels; i++)
-        sums[i] = bias ? *(const vec *)bias : (vec){0};
+        sums[i] = bias ? *(const V *)bias : (V){0};
     for (int64_t r = 0; r < t->lines; r++)
         for (int64_t s = 0; s < t->places; s++) {
-            const vec weight = *(const vec *)(w + r * t->w_line + s * t->w_place);
+            const V weight = *(const V *)(w + r * t->w_line + s * t->w_place);
             const float *at = x + r * t->x_line + s * t->x_place;
             UNROLL for (int i = 0; i < pixels; i++)
-                sums[i] += *(const vec *)(at + i * t->x_pixel) * weight;
+                sums[i] += *(const V *)(at + i * t->x_pixel) * weight;
         }
     UNROLL for (int i = 0; i < pixels; i++) {
-        plain_vec v = sums[i];
+        V v = sums[i];
         if (add)
-            v += *(const vec *)(add + i * t->add_pixel);
-        v = chosen(v < (plain_vec)spread(t->low), spread(t->low), v);
-        *(vec *)(y + i * t->y_pixel) = chosen(v > (plain_vec)spread(t->high), spread(t->high), v);
+            v += *(const V *)(add + i * t->add_pixel);
+        STORE(y + i * t->y_pixel, v_clamp(v, SET(t->low), SET(t->high)));
     }
 }
 
@@ -56,7 +38,7 @@ static void sum_one(const cfxi_depthwise_line *t, int64_t i, int64_t c)
     t->y[i * t->y_pixel + c] = sum > t->high ? t->high : sum;
 }
 
-void FUNCTION(const cfxi_depthwise_line *t)
+static void line(const cfxi_depthwise_line *t)
 {
     int64_t c = 0;
     for (; c + LANES <= t->channels; c += LANES) {
@@ -73,5 +55,5 @@ void FUNCTION(const cfxi_depthwise_line *t)
         for (int64_t i = 0; i < t->pixels; i++)
             sum_one(t, i, c);
 }
-#undef INLINE
-#undef UNROLL
+
+const cfxi_depthwise ISA(cfxi_backend_depthwise_line) = {line};

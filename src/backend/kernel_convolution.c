@@ -7,7 +7,6 @@
  * each of its places.
  */
 #include "backend_impl.h"
-#include "tiles.h"
 
 enum {
     LINES_BYTES = 192 << 10,  /* of copied lines, that stay in the cache */
@@ -46,7 +45,7 @@ static bool query(const cfxi_problem *p, double *cost)
         c->batch <= 0 || c->out[1] <= 0 || c->out[2] <= 0)
         return false;
     const cfxi_tiling t =
-        cfxi_backend_tiling(p->isa, c->out[2], cfxi_backend_panels(c->out_channels),
+        cfxi_tiles_tiling(p->isa, c->out[2], cfxi_tiles_panels(c->out_channels),
                             c->stride[2] * c->xs[4]);
     *cost = t.cycles * (double)(c->in_channels * c->kernel[1] * c->kernel[2]) *
             (double)(c->batch * c->groups * c->out[1]) / 3.0 / (p->threads > 0 ? p->threads : 1);
@@ -82,10 +81,10 @@ static void shape(conv_kernel *k)
     const cfxi_conv *c = &p->conv;
     const bool whole_lines = c->dilation[2] == 1;
     k->posts = cfxi_backend_fuse_posts(p);
-    k->tiles = cfxi_backend_tiles(p->isa);
-    k->panels = cfxi_backend_panels(c->out_channels);
+    k->tiles = cfxi_tiles_of(p->isa);
+    k->panels = cfxi_tiles_panels(c->out_channels);
     k->copies = needs_copy(c);
-    k->tiling = cfxi_backend_tiling(p->isa, c->out[2], k->panels,
+    k->tiling = cfxi_tiles_tiling(p->isa, c->out[2], k->panels,
                                     c->stride[2] * (k->copies ? c->in_channels : c->xs[4]));
     k->count = whole_lines ? c->kernel[1] : c->kernel[1] * c->kernel[2];
     k->k = whole_lines ? c->kernel[2] * c->in_channels : c->in_channels;

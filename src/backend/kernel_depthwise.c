@@ -5,10 +5,12 @@
 #include "backend_impl.h"
 #include "depthwise.h"
 
+CFXI_ISA_CHOICE(cfxi_depthwise, cfxi_backend_depthwise_of, cfxi_backend_depthwise_line)
+
 typedef struct depthwise_kernel {
     cfxi_kernel head;
     cfxi_fused_posts posts;
-    cfxi_depthwise_fn *line;
+    void (*line)(const cfxi_depthwise_line *t);
     const float *bias;
     float *packed;  /* [line of the window][place][channel] */
 } depthwise_kernel;
@@ -54,13 +56,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
         return cfxi_base_nomem(err), NULL;
     *k = (depthwise_kernel){.head = {&cfxi_backend_depthwise, allocator, *p, room}};
     k->posts = cfxi_backend_fuse_posts(p);
-    k->line = cfxi_backend_depthwise_plain;
-#if defined(__x86_64__)
-    if (p->isa == CFX_ISA_AVX512)
-        k->line = cfxi_backend_depthwise_avx512;
-    else if (p->isa == CFX_ISA_AVX2)
-        k->line = cfxi_backend_depthwise_avx2;
-#endif
+    k->line = cfxi_backend_depthwise_of(p->isa)->line;
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     pack(k, from);
     return &k->head;

@@ -5,7 +5,6 @@
  * the weights is read by one of them.
  */
 #include "backend_impl.h"
-#include "tiles.h"
 
 enum {
     CHUNK_BYTES = 384 << 10,  /* of weights, that stay in the cache */
@@ -36,7 +35,7 @@ static bool query(const cfxi_problem *p, double *cost)
 {
     if (p->kind != CFXI_PRODUCT || p->m <= 0 || p->n <= 0 || p->k <= 0)
         return false;
-    const cfxi_tiling t = cfxi_backend_tiling(p->isa, p->m, cfxi_backend_panels(p->n), p->x_row);
+    const cfxi_tiling t = cfxi_tiles_tiling(p->isa, p->m, cfxi_tiles_panels(p->n), p->x_row);
     *cost = t.cycles * (double)p->k / 3.0 / (p->threads > 0 ? p->threads : 1);
     return true;
 }
@@ -71,7 +70,7 @@ static void cut(product_kernel *k)
 static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
                             const cfx_allocator *allocator, cfx_error *err)
 {
-    const int64_t panels = cfxi_backend_panels(p->n);
+    const int64_t panels = cfxi_tiles_panels(p->n);
     size_t room;
     if (!cfxi_base_mul_size((size_t)panels * CFXI_PANEL, ((size_t)p->k + 1) * sizeof(float),
                             sizeof(product_kernel) + CFXI_ALIGN, &room))
@@ -81,8 +80,8 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
         return cfxi_base_nomem(err), NULL;
     *k = (product_kernel){.head = {&cfxi_backend_product, allocator, *p, room}, .panels = panels};
     k->posts = cfxi_backend_fuse_posts(p);
-    k->tiles = cfxi_backend_tiles(p->isa);
-    k->tiling = cfxi_backend_tiling(p->isa, p->m, panels, p->x_row);
+    k->tiles = cfxi_tiles_of(p->isa);
+    k->tiling = cfxi_tiles_tiling(p->isa, p->m, panels, p->x_row);
     cut(k);
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     cfxi_backend_pack(k->packed, p->n, 1, p->k, c->w, p->w_n, c->scale, line_at, &k->head.problem);

@@ -1,6 +1,5 @@
-/* packing.c - what the built-in kernels share: weights in panels, posts, the choice of tiles. */
+/* packing.c - what the built-in kernels share: weights in panels, posts. */
 #include "backend_impl.h"
-#include "tiles.h"
 
 #include <math.h>
 
@@ -23,7 +22,7 @@ void cfxi_backend_pack(float *to, int64_t n, int64_t count, int64_t k, const flo
 
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias)
 {
-    const int64_t room = cfxi_backend_panels(n) * CFXI_PANEL;
+    const int64_t room = cfxi_tiles_panels(n) * CFXI_PANEL;
     for (int64_t i = 0; i < room; i++)
         to[i] = bias && i < n ? bias[i] : 0;
 }
@@ -86,43 +85,4 @@ void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t f
             break;
         }
     }
-}
-
-/* ---- tiles --------------------------------------------------------------------------------- */
-
-enum {
-    LATENCY = 4,    /* cycles until a sum can be added to again */
-    WAY = 4096,     /* bytes after which lines meet in the first-level cache, */
-    MOST_MEET = 7   /* and how many of them it holds beside others */
-};
-
-/* Cycles of one step of k: a multiply-add for each vector of sums, loads of both operands two at a
- * time, and never less than what a sum takes. */
-static double cycles_of(double rows, int panels, int vectors)
-{
-    const double adds = rows * panels * vectors * (vectors > 1 ? 0.5 : 1);
-    const double loads = (rows + panels * vectors) * 0.5;
-    const double most = adds > loads ? adds : loads;
-    return most > LATENCY ? most : LATENCY;
-}
-
-cfxi_tiling cfxi_backend_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row)
-{
-    const cfxi_tiles *tiles = cfxi_backend_tiles(isa);
-    const int vectors = isa == CFX_ISA_AVX512 ? 1 : isa == CFX_ISA_AVX2 ? 2 : 4;
-    const bool meet = a_row * (int64_t)sizeof(float) % WAY == 0;
-    cfxi_tiling best = {1, 1, INFINITY};
-    for (int n = 1; n <= CFXI_TILE_MOST_PANELS; n++) {
-        const int there = tiles->most_rows[n - 1];
-        const int most = meet && there > MOST_MEET ? MOST_MEET : there;
-        if (most == 0 || (n > panels && n > 1))
-            continue;
-        const int64_t down = (rows + most - 1) / most;
-        const int64_t across = (panels + n - 1) / n;
-        const int64_t each = (rows + down - 1) / down;
-        const double cycles = (double)(down * across) * cycles_of((double)each, n, vectors);
-        if (cycles < best.cycles)
-            best = (cfxi_tiling){(int)each, n, cycles};
-    }
-    return best;
 }

@@ -1,4 +1,5 @@
 /* pooling.c - max, average, adaptive, fractional and power-average pooling: arguments and sizes. */
+#include "pixels.h"
 #include "pooling_impl.h"
 
 #include <math.h>
@@ -440,6 +441,13 @@ static int64_t lowest_of(cfx_dtype type)
            : INT64_MIN / (INT64_C(1) << (64 - bits));
 }
 
+/* What the sum of a window is divided by; 0: the number of its elements. */
+static int64_t divisor_of(const cfxi_call *c)
+{
+    const bool given = c->op == CFX_OPID_avg_pool2d || c->op == CFX_OPID_avg_pool3d;
+    return given && !cfxi_rt_is_none(c, 6) ? cfxi_rt_int(c, 6) : 0;
+}
+
 static cfx_status compute(cfxi_call *c, const arguments *a, cfx_tensor *x, cfx_tensor *y,
                           cfx_tensor *index)
 {
@@ -450,8 +458,7 @@ static cfx_status compute(cfxi_call *c, const arguments *a, cfx_tensor *x, cfx_t
         p.planes *= x->size[d];
     if (cfxi_tensor_numel(y) == 0)
         return CFX_OK;
-    if ((c->op == CFX_OPID_avg_pool2d || c->op == CFX_OPID_avg_pool3d) && !cfxi_rt_is_none(c, 6))
-        p.divisor = cfxi_rt_int(c, 6);
+    p.divisor = divisor_of(c);
     p.lowest = lowest_of((cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
     if (is_fractional(c->op))
         CFX_TRY(check_samples(c, p.planes));
@@ -466,12 +473,38 @@ static cfx_status compute(cfxi_call *c, const arguments *a, cfx_tensor *x, cfx_t
     return status;
 }
 
+/* Images with channels last, as they lie; *done is false if that is not possible. */
+static cfx_status run_pixels(cfxi_call *c, const arguments *a, bool *done)
+{
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    cfxi_pooling p = {.rt = c->rt, .divisor = divisor_of(c)};
+    *done = a->batched && x->dtype == CFX_DTYPE_FLOAT32 && c->op != CFX_OPID_lp_pool2d &&
+            !is_fractional(c->op) && cfxi_tensor_numel(y) > 0 && cfxi_conv_has_pixels(x) &&
+            cfxi_conv_has_pixels(y);
+    if (!*done)
+        return CFX_OK;
+    int64_t *room = make_windows(c, a, &p);
+    if (!room)
+        return cfxi_base_nomem(c->err);
+    *done = cfxi_conv_pools_pixels(&p, x, y);
+    if (*done)
+        cfxi_conv_pool_pixels(&p, x, y, a->maximum);
+    cfxi_rt_scratch_free(c->rt, room);
+    return CFX_OK;
+}
+
 static cfx_status run(cfxi_call *c, bool with_indices)
 {
     arguments a;
+    bool done = false;
     if (c->results[0].kind != CFX_DATUM_TENSOR)
         return CFX_OK;  /* the pair is there already */
     CFX_TRY(read_arguments(c, &a));
+    if (!with_indices)
+        CFX_TRY(run_pixels(c, &a, &done));
+    if (done)
+        return CFX_OK;
     cfx_dtype type = cfxi_rt_compute_dtype((cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
     cfx_tensor *x = operand(c, type);
     cfx_tensor *y = x ? cfxi_rt_work(c, 0, type, true) : NULL;

@@ -3,6 +3,7 @@
  * Without indices a window's rows are combined first, a whole row of the plane at once, and then
  * the columns: a 3x3 window costs three row operations and two of single elements. */
 #include "pooling_impl.h"
+#include "runtime/kernels/reduce/reduce_impl.h"
 
 #include <math.h>
 
@@ -184,6 +185,29 @@ static cfxi_pooling of_plane(const cfxi_pooling *p, int64_t i)
     return one;
 }
 
+/* Whether the only window is the whole plane. */
+static bool is_global(const cfxi_pooling *p)
+{
+    bool whole = !p->axes_step;
+    for (size_t d = 0; whole && d < CFXI_SPATIAL; d++) {
+        const cfxi_pool_axis *a = &p->axes[d];
+        whole = a->out == 1 && a->step == 1 && a->lo[0] == 0 && a->hi[0] == a->in;
+    }
+    return whole;
+}
+
+/* The mean of a plane of floats. */
+static void mean_whole(const cfxi_pooling *p, const float *x, float *y)
+{
+    const int64_t count = p->axes[0].count[0] * p->axes[1].count[0] * p->axes[2].count[0];
+    const cfxi_floats *loops = cfxi_reduce_floats_of(p->rt->isa);
+    const int64_t n = elements_of(p, false);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += CFXI_RUN)
+        sum += loops->sum(x + i, n - i < CFXI_RUN ? n - i : CFXI_RUN);
+    *y = (float)(sum / (double)(p->divisor ? p->divisor : count));
+}
+
 typedef enum what { MAX, MEAN } what;
 
 static void one_plane(const cfxi_pooling *p, what kind, int64_t i, void *row)
@@ -195,7 +219,9 @@ static void one_plane(const cfxi_pooling *p, what kind, int64_t i, void *row)
     void *y = (char *)p->y + i * out * item;
     int64_t *index = p->index ? p->index + i * out : NULL;
     const bool each = index || is_hollow(p);  /* else rows are combined first */
-    if (p->type == CFX_DTYPE_FLOAT32)
+    if (p->type == CFX_DTYPE_FLOAT32 && kind == MEAN && is_global(p))
+        mean_whole(p, x, y);
+    else if (p->type == CFX_DTYPE_FLOAT32)
         kind == MEAN ? mean_plane_float(p, x, y, row)
         : each       ? index_plane_float(p, x, y, index)
                      : max_plane_float(p, x, y, row);

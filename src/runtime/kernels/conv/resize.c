@@ -2,6 +2,7 @@
  *
  * Every method works along one axis after the other: a place of the result is a weighted sum of a
  * few places of the input. The nearest place has one, of weight 1, and keeps any type. */
+#include "pixels.h"
 #include "resize_impl.h"
 
 #include <math.h>
@@ -342,9 +343,26 @@ typedef struct job {
     atomic_bool failed;
 } job;
 
+/* Along the innermost axis a place is one number. */
 #define PASS(type)                                                                                 \
+    static void inner_##type(const axis *a, int64_t outer, const type *x, type *y)                 \
+    {                                                                                              \
+        for (int64_t i = 0; i < outer; i++, x += a->in, y += a->out)                               \
+            for (int64_t o = 0; o < a->out; o++) {                                                 \
+                const int64_t *index = a->index + o * a->taps;                                     \
+                const double *weight = a->weight + o * a->taps;                                    \
+                type sum = (type)weight[0] * x[index[0]];                                          \
+                for (int64_t k = 1; k < a->taps; k++)                                              \
+                    sum += (type)weight[k] == 0 ? 0 : (type)weight[k] * x[index[k]];               \
+                y[o] = sum;                                                                        \
+            }                                                                                      \
+    }                                                                                              \
     static void pass_##type(const axis *a, int64_t outer, int64_t inner, const type *x, type *y)   \
     {                                                                                              \
+        if (inner == 1) {                                                                          \
+            inner_##type(a, outer, x, y);                                                          \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = 0; i < outer; i++, x += a->in * inner)                                    \
             for (int64_t o = 0; o < a->out; o++, y += inner) {                                     \
                 const int64_t *index = a->index + o * a->taps;                                     \
@@ -498,7 +516,11 @@ static cfx_status resize(cfxi_call *c, const arguments *a, const cfx_tensor *x, 
     void *room = set_axes(c, a, &j);
     if (!room)
         return cfxi_base_nomem(c->err);
-    cfxi_rt_parallel(c->rt, x->size[0] * x->size[1], 1 + 8192 / (j.largest + 1), resize_planes, &j);
+    if (cfxi_conv_resizes_pixels(c->rt, j.axes, x, y))
+        cfxi_conv_resize_pixels(c->rt, j.axes, x, y);
+    else
+        cfxi_rt_parallel(c->rt, x->size[0] * x->size[1], 1 + 8192 / (j.largest + 1), resize_planes,
+                         &j);
     cfxi_rt_scratch_free(c->rt, room);
     return atomic_load(&j.failed) ? cfxi_base_nomem(c->err) : CFX_OK;
 }
@@ -508,8 +530,12 @@ static cfx_status interpolate(cfxi_call *c, const arguments *a)
     cfx_dtype type = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
     if (type != CFX_DTYPE_UINT8)
         type = cfxi_rt_compute_dtype(type);
-    cfx_tensor *x = cfxi_rt_contiguous(c, cfxi_rt_tensor(c, 0), type);
-    cfx_tensor *y = x ? cfxi_rt_work(c, 0, type, true) : NULL;
+    const cfx_tensor *given = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *result = cfxi_rt_result_at(c, 0);
+    const bool pixels = !c->rt->reference && a->n > 1 && !a->smooth &&
+                        cfxi_conv_has_pixels(given) && cfxi_conv_has_pixels(result);
+    cfx_tensor *x = pixels ? cfxi_rt_typed(c, given, type) : cfxi_rt_contiguous(c, given, type);
+    cfx_tensor *y = x ? cfxi_rt_work(c, 0, type, !pixels) : NULL;
     cfx_status status = y ? resize(c, a, x, y) : c->err->status;
     status = cfxi_rt_work_done(c, 0, y, status);
     cfx_tensor_release(x);

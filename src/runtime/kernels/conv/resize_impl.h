@@ -20,4 +20,11 @@ double cfxi_conv_cubic(double x, double a);
 void cfxi_conv_resize_pass(cfx_dtype type, const cfxi_resize_axis *a, int64_t outer, int64_t inner,
                            const void *x, void *y);
 
+/* Whether the images can be resized where they lie, with channels last; and does it. An axis
+ * without taps has one place. (resize_pixels.c) */
+bool cfxi_conv_resizes_pixels(const cfx_runtime *rt, const cfxi_resize_axis axes[CFXI_SPATIAL],
+                              const cfx_tensor *x, const cfx_tensor *y);
+void cfxi_conv_resize_pixels(cfx_runtime *rt, const cfxi_resize_axis axes[CFXI_SPATIAL],
+                             const cfx_tensor *x, cfx_tensor *y);
+
 #endif

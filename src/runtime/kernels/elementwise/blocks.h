@@ -48,8 +48,6 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(hardtanh, CFXI_MIN(CFXI_MAX(x, S(0)), S(1)))                                                 \
     X(clamp_min_s, CFXI_MAX(x, S(0)))                                                              \
     X(clamp_max_s, CFXI_MIN(x, S(1)))                                                              \
-    X(hardsigmoid, CFXI_MIN(CFXI_MAX(x + 3, (T)0), (T)6) / 6)                                      \
-    X(hardswish, x * CFXI_MIN(CFXI_MAX(x + 3, (T)0), (T)6) / 6)                                    \
     X(leaky_relu, x > 0 ? x : x * S(0))                                                            \
     X(threshold, x <= S(0) ? S(1) : x)                                                             \
     X(hardshrink, x >= -S(0) && x <= S(0) ? (T)0 : x)                                              \
@@ -64,6 +62,8 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
 
 /* Those that have a vector version of their own (blocks_vector.h). */
 #define CFXI_VECTOR_UNARY(X)                                                                       \
+    X(hardsigmoid, CFXI_MIN(CFXI_MAX(x + 3, (T)0), (T)6) / 6)                                      \
+    X(hardswish, x * CFXI_MIN(CFXI_MAX(x + 3, (T)0), (T)6) / 6)                                    \
     X(exp, exp(x))                                                                                 \
     X(exp2, exp2(x))                                                                               \
     X(expm1, expm1(x))                                                                             \
@@ -77,7 +77,7 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(erf, erf(x))                                                                                 \
     X(sigmoid, 1 / (1 + exp(-x)))                                                                  \
     X(silu, x / (1 + exp(-x)))                                                                     \
-    X(gelu, x * (T)0.5 * (1 + erf(x * (T)0.70710678118654752440)))                                 \
+    X(gelu, x * (T)0.5 * erfc(x * (T)-0.70710678118654752440)) /* 1 + erf(x) would cancel */       \
     X(gelu_tanh, (T)0.5 * x *                                                                      \
         (1 + tanh((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))))                     \
     X(mish, x * tanh(log1p(exp(x))))                                                               \

@@ -355,6 +355,8 @@ static cfx_status run_fast(product *p, cfx_error *err)
                          grain_of((double)g->k * p->kernel->columns), direct_range, p);
         return CFX_OK;
     }
+    if (p->kernel->size == sizeof(float) && cfxi_linalg_gemm_takes_tiles(g))
+        return cfxi_linalg_gemm_tiles(p->rt, g, err);
     choose_grid(p);
     cfxi_rt_parallel(p->rt, p->across * p->down, 1, packed_range, p);
     return atomic_load(&p->no_memory) ? cfxi_base_nomem(err) : CFX_OK;

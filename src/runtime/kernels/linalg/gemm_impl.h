@@ -36,4 +36,9 @@ typedef struct cfxi_gemm_kernel {
 
 const cfxi_gemm_kernel *cfxi_linalg_gemm_kernel_of(cfx_isa isa, cfx_dtype dtype);
 
+/* Products of float32 through tiles: whether this is one that they compute; and does it.
+ * (gemm_tiles.c) */
+bool cfxi_linalg_gemm_takes_tiles(const cfxi_gemm *g);
+cfx_status cfxi_linalg_gemm_tiles(cfx_runtime *rt, const cfxi_gemm *g, cfx_error *err);
+
 #endif

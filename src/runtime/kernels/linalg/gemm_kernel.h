@@ -225,6 +225,12 @@ static void NAME(pack)(void *to_, int64_t width, const void *from_, int64_t acro
                              count - i < BLOCK ? (int)(count - i) : BLOCK, k);
         return;
     }
+    if (across == 1 && count == width && width % LANES == 0) {
+        for (int64_t p = 0; p < k; p++, to += width, from += along)
+            for (int64_t i = 0; i < width; i += LANES)
+                *(VEC *)(to + i) = *(const VEC *)(from + i);
+        return;
+    }
     for (int64_t p = 0; p < k; p++, to += width, from += along) {
         if (across == 1)
             memcpy(to, from, (size_t)count * sizeof(REAL));

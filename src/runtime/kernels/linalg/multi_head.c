@@ -1,10 +1,11 @@
 /* multi_head.c - multi_head_attention_forward: projections, attention of each head, its weights.
  *
  * Sequences come first: query [L, N, E], key and value [S, N, ...], or without the batch. `bias_k`
- * and zeros are further keys that no mask covers.
+ * and zeros are further keys that no mask covers. Unless the weights are a result, attention.c does
+ * the work between the projections, and no matrix of scores is made.
  */
+#include "attention_impl.h"
 #include "product_impl.h"
-#include "runtime/runtime_impl.h"
 
 #include <math.h>
 
@@ -17,10 +18,12 @@ enum {
 typedef struct heads {
     cfxi_call *c;
     cfx_dtype dtype;  /* float32 or float64: what is computed in */
-    size_t size;
+    int64_t item;     /* bytes of it */
     int64_t queries, keys, more, batch, heads, embed;  /* more: keys and those that are added */
-    cfx_tensor *q, *k, *v;  /* [L, N, E], [more, N, E], contiguous */
-    cfx_tensor *scores;     /* [N, H, L, more] */
+    cfx_tensor *q, *k, *v;  /* [L, N, E], [more, N, E]: rows of E side by side; or all three in q */
+    cfx_tensor *mask;       /* is added to scores: [N, H, L, more], 1 where all have the same */
+    cfx_tensor *sums;       /* what the heads give: [L, N, E] */
+    cfx_tensor *weights;    /* [N, H, L, more], if they are asked for */
     double drop;            /* the probability that a weight becomes 0 */
     cfxi_random random;     /* one number for each */
 } heads;
@@ -150,19 +153,32 @@ static cfx_status project(heads *h, cfx_tensor *out, const cfx_tensor *x, const 
     cfx_tensor weight = cfxi_linalg_shown(w);
     cfx_tensor rows = cfxi_linalg_shown(x);
     cfx_tensor to = cfxi_linalg_shown(out);
-    int64_t columns = out->size[out->ndim - 1];
+    const int64_t columns = out->size[out->ndim - 1];
     cfxi_factors f = {.alpha = {1, 0}};
     weight.data += first * w->stride[0];
     weight.size[0] = w->size[1], weight.stride[0] = w->stride[1];
     weight.size[1] = columns, weight.stride[1] = w->stride[0];
+    cfx_tensor part = cfxi_linalg_shown(bias ? bias : w);
     if (bias) {
-        cfx_tensor part = cfxi_linalg_shown(bias);
         part.data += first * bias->stride[0];
         part.size[0] = columns;
-        CFX_TRY(cfxi_rt_copy(h->c->rt, out, &part, h->c->err));
-        f.beta[0] = 1;
+        if (bias->stride[0] == (int64_t)cfxi_tensor_itemsize(bias) && bias->dtype == out->dtype) {
+            f.bias = &part;
+        } else {
+            CFX_TRY(cfxi_rt_copy(h->c->rt, out, &part, h->c->err));
+            f.beta[0] = 1;
+        }
     }
     return cfxi_linalg_product(h->c, &to, &rows, &weight, &f);
+}
+
+/* Argument `arg` with a batch. */
+static cfx_tensor batched(const heads *h, size_t arg)
+{
+    cfx_tensor x = cfxi_linalg_shown(cfxi_rt_tensor(h->c, arg));
+    if (x.ndim == 2)
+        cfxi_linalg_unsqueeze(&x, 1);
+    return x;
 }
 
 /* [rows, N, E] of which the first are the projection of argument `arg`, then the bias' row, then
@@ -171,26 +187,26 @@ static cfx_tensor *projected(heads *h, size_t arg, int64_t rows, const cfx_tenso
 {
     cfxi_call *c = h->c;
     const int64_t sizes[] = {rows, h->batch, h->embed};
-    bool separate = cfxi_rt_bool(c, SEPARATE);
-    cfx_tensor x = cfxi_linalg_shown(cfxi_rt_tensor(c, arg));
+    const bool separate = cfxi_rt_bool(c, SEPARATE);
+    const int64_t which = (int64_t)(arg - QUERY) * h->embed;
+    const cfx_tensor x = batched(h, arg);
     cfx_tensor *t = cfx_tensor_new(h->dtype, sizes, 3, c->rt->allocator, c->err);
     if (!t)
         return NULL;
-    if (cfxi_tensor_numel(t) > 0)
-        memset(t->data, 0, (size_t)cfxi_tensor_numel(t) * h->size);
-    if (x.ndim == 2)
-        cfxi_linalg_unsqueeze(&x, 1);
     cfx_tensor part = cfxi_linalg_shown(t);
     part.size[0] = x.size[0];
-    cfx_tensor bias =
-        cfxi_linalg_shown(cfxi_rt_tensor(c, IN_BIAS) ? cfxi_rt_tensor(c, IN_BIAS) : t);
-    if (cfxi_rt_tensor(c, IN_BIAS))
-        bias.data += (int64_t)(arg - QUERY) * h->embed * bias.stride[0];
-    cfx_tensor w =
-        cfxi_linalg_shown(cfxi_rt_tensor(c, separate ? Q_WEIGHT + (arg - QUERY) : IN_WEIGHT));
+    if (rows > x.size[0] && cfxi_tensor_numel(t) > 0)
+        memset(t->data + x.size[0] * t->stride[0], 0,
+               (size_t)((rows - x.size[0]) * h->batch * h->embed * h->item));
+    const cfx_tensor *bias = cfxi_rt_tensor(c, IN_BIAS);
+    cfx_tensor own = cfxi_linalg_shown(bias ? bias : t);
+    if (bias)
+        own.data += which * own.stride[0];
+    cfx_tensor w = cfxi_linalg_shown(cfxi_rt_tensor(c, separate ? Q_WEIGHT + (arg - QUERY)
+                                                                : IN_WEIGHT));
     if (!separate)
-        w.data += (int64_t)(arg - QUERY) * h->embed * w.stride[0];
-    cfx_status status = project(h, &part, &x, &w, cfxi_rt_tensor(c, IN_BIAS) ? &bias : NULL, 0);
+        w.data += which * w.stride[0];
+    cfx_status status = project(h, &part, &x, &w, bias ? &own : NULL, 0);
     if (status == CFX_OK && extra) {
         part.data += x.size[0] * part.stride[0];
         part.size[0] = 1;
@@ -202,19 +218,52 @@ static cfx_tensor *projected(heads *h, size_t arg, int64_t rows, const cfx_tenso
     return NULL;
 }
 
+/* Whether query, key and value are one tensor, projected by one matrix. */
+static bool is_self_attention(const heads *h)
+{
+    const cfxi_call *c = h->c;
+    const cfx_tensor *q = cfxi_rt_tensor(c, QUERY);
+    bool same = !cfxi_rt_bool(c, SEPARATE) && h->more == h->keys;
+    for (size_t i = KEY; i <= VALUE; i++) {
+        const cfx_tensor *t = cfxi_rt_tensor(c, i);
+        same = same && t->data == q->data;
+        for (size_t d = 0; same && d < q->ndim; d++)
+            same = t->size[d] == q->size[d] && t->stride[d] == q->stride[d];
+    }
+    return same;
+}
+
+static cfx_status project_all(heads *h)
+{
+    cfxi_call *c = h->c;
+    const cfx_tensor *bias_k = cfxi_rt_tensor(c, BIAS_K);
+    if (is_self_attention(h)) {
+        const int64_t sizes[] = {h->queries, h->batch, 3 * h->embed};
+        const cfx_tensor x = batched(h, QUERY);
+        h->q = cfx_tensor_new(h->dtype, sizes, 3, c->rt->allocator, c->err);
+        return !h->q ? c->err->status
+                     : project(h, h->q, &x, cfxi_rt_tensor(c, IN_WEIGHT),
+                               cfxi_rt_tensor(c, IN_BIAS), 0);
+    }
+    h->q = projected(h, QUERY, h->queries, NULL);
+    h->k = h->q ? projected(h, KEY, h->more, bias_k) : NULL;
+    h->v = h->k ? projected(h, VALUE, h->more, cfxi_rt_tensor(c, BIAS_V)) : NULL;
+    return h->v ? CFX_OK : c->err->status;
+}
+
 /* ---- heads --------------------------------------------------------------------------------- */
 
-/* [N, H, length, E / H] of a tensor [length, N, E]. */
-static cfx_tensor by_heads(const heads *h, const cfx_tensor *t)
+/* [N, H, length, E / H] of a tensor [length, N, E], or of the `part`-th E of wider rows. */
+static cfx_tensor by_heads(const heads *h, const cfx_tensor *t, int64_t part)
 {
     cfx_tensor v = cfxi_linalg_shown(t);
-    int64_t item = (int64_t)h->size;
-    int64_t width = h->embed / h->heads;
+    const int64_t width = h->embed / h->heads;
+    v.data += part * h->embed * h->item;
     v.ndim = 4;
-    v.size[0] = h->batch, v.stride[0] = h->embed * item;
-    v.size[1] = h->heads, v.stride[1] = width * item;
-    v.size[2] = t->size[0], v.stride[2] = h->batch * h->embed * item;
-    v.size[3] = width, v.stride[3] = item;
+    v.size[0] = h->batch, v.stride[0] = t->stride[1];
+    v.size[1] = h->heads, v.stride[1] = width * h->item;
+    v.size[2] = t->size[0], v.stride[2] = t->stride[0];
+    v.size[3] = width, v.stride[3] = h->item;
     return v;
 }
 
@@ -231,8 +280,6 @@ static double masked(const heads *h, int64_t n, int64_t head, int64_t i, int64_t
     const cfx_tensor *mask = cfxi_rt_tensor(h->c, ATTN_MASK);
     const cfx_tensor *padding = cfxi_rt_tensor(h->c, KEY_PADDING_MASK);
     double sum = 0;
-    if (j >= h->keys)
-        return 0;
     if (mask) {
         size_t d = (size_t)mask->ndim - 2;
         int64_t first = mask->ndim == 3 ? (n * h->heads + head) * mask->stride[0] : 0;
@@ -245,120 +292,187 @@ static double masked(const heads *h, int64_t n, int64_t head, int64_t i, int64_t
     return sum;
 }
 
-/* A row of scores becomes weights. If all are masked they are NaN where PyTorch's softmax shows,
- * and 0 where its attention hides them. */
-static void softmax_row(const heads *h, int64_t n, int64_t head, int64_t i, char *row)
+/* Both masks as one that is added, with zeros for the keys that no mask covers. */
+static cfx_status make_mask(heads *h)
 {
-    const bool is_masked =
-        cfxi_rt_tensor(h->c, ATTN_MASK) || cfxi_rt_tensor(h->c, KEY_PADDING_MASK);
-    const int64_t number = ((n * h->heads + head) * h->queries + i) * h->more;
+    const cfx_tensor *mask = cfxi_rt_tensor(h->c, ATTN_MASK);
+    const cfx_tensor *padding = cfxi_rt_tensor(h->c, KEY_PADDING_MASK);
+    const bool each = mask && mask->ndim == 3;
+    const int64_t sizes[] = {padding || each ? h->batch : 1, each ? h->heads : 1,
+                             mask ? h->queries : 1, h->more};
+    if (!mask && !padding)
+        return CFX_OK;
+    h->mask = cfx_tensor_new(h->dtype, sizes, 4, h->c->rt->allocator, h->c->err);
+    if (!h->mask)
+        return h->c->err->status;
+    char *at = h->mask->data;
+    for (int64_t n = 0; n < sizes[0]; n++)
+        for (int64_t head = 0; head < sizes[1]; head++)
+            for (int64_t i = 0; i < sizes[2]; i++)
+                for (int64_t j = 0; j < h->more; j++, at += h->item)
+                    cfxi_tensor_store_float(h->dtype, at,
+                                            j < h->keys ? masked(h, n, head, i, j) : 0);
+    return CFX_OK;
+}
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+/* Where row i of a batch and head has its mask; NULL: nowhere. */
+static const char *mask_row(const heads *h, int64_t n, int64_t head, int64_t i)
+{
+    const cfx_tensor *m = h->mask;
+    const int64_t at[] = {n, head, i};
+    const char *row = m ? m->data : NULL;
+    for (size_t d = 0; m && d < 3; d++)
+        row += m->size[d] > 1 ? at[d] * m->stride[d] : 0;
+    return row;
+}
+
+/* A row of scores becomes exponentials; returns their sum. */
+static double exponentials(const heads *h, char *row, const char *mask)
+{
+    if (h->dtype == CFX_DTYPE_FLOAT32) {
+        cfxi_weighed w = {-INFINITY, 0};
+        cfxi_linalg_attention_rows_of(h->c->rt->isa)
+            ->weigh((float *)row, h->more, 1, NULL, (const float *)mask, &w);
+        return w.total;
+    }
+    double *x = (double *)row;
     double most = -INFINITY;
     double total = 0;
     for (int64_t j = 0; j < h->more; j++) {
-        char *at = row + j * (int64_t)h->size;
-        double x =
-            cfxi_tensor_load_float(h->dtype, at) + (is_masked ? masked(h, n, head, i, j) : 0);
-        cfxi_tensor_store_float(h->dtype, at, x);
-        most = x > most ? x : most;
+        x[j] += mask ? ((const double *)mask)[j] : 0;
+        most = x[j] > most ? x[j] : most;
     }
-    for (int64_t j = 0; j < h->more; j++) {
-        char *at = row + j * (int64_t)h->size;
-        double x = cfxi_tensor_load_float(h->dtype, at);
-        x = x == -INFINITY ? 0 : exp(x - most);
-        cfxi_tensor_store_float(h->dtype, at, x);
-        total += x;
-    }
-    for (int64_t j = 0; j < h->more; j++) {
-        char *at = row + j * (int64_t)h->size;
-        double x = total == 0 ? (cfxi_rt_bool(h->c, NEED_WEIGHTS) ? NAN : 0)
-                              : cfxi_tensor_load_float(h->dtype, at) / total;
-        if (h->drop > 0)
-            x *= cfxi_rt_random_uniform(h->random, number + j) >= h->drop ? 1 / (1 - h->drop) : 0;
-        cfxi_tensor_store_float(h->dtype, at, x);
-    }
+    for (int64_t j = 0; j < h->more; j++)
+        total += x[j] = x[j] == -INFINITY ? 0 : exp(x[j] - most);
+    return total;
 }
 
+/* Rows of scores become weights: NaN if all are masked, as PyTorch's softmax shows it. */
 static void softmax_rows(void *ctx, int64_t begin, int64_t end)
 {
     const heads *h = ctx;
-    for (int64_t r = begin; r < end; r++)
-        softmax_row(h, r / h->queries / h->heads, r / h->queries % h->heads, r % h->queries,
-                    h->scores->data + r * h->more * (int64_t)h->size);
+    for (int64_t r = begin; r < end; r++) {
+        char *row = h->weights->data + r * h->more * h->item;
+        const int64_t i = r % h->queries;
+        const int64_t head = r / h->queries % h->heads;
+        const double total =
+            exponentials(h, row, mask_row(h, r / h->queries / h->heads, head, i));
+        const double by = total == 0 ? NAN : 1 / total;
+        if (h->dtype == CFX_DTYPE_FLOAT32)
+            cfxi_linalg_attention_rows_of(h->c->rt->isa)->scale((float *)row, h->more, (float)by);
+        for (int64_t j = 0; h->dtype == CFX_DTYPE_FLOAT64 && j < h->more; j++)
+            ((double *)row)[j] *= by;
+        for (int64_t j = 0; h->drop > 0 && j < h->more; j++) {
+            char *at = row + j * h->item;
+            const bool keeps = cfxi_rt_random_uniform(h->random, r * h->more + j) >= h->drop;
+            cfxi_tensor_store_float(h->dtype, at,
+                                    cfxi_tensor_load_float(h->dtype, at) *
+                                        (keeps ? 1 / (1 - h->drop) : 0));
+        }
+    }
+}
+
+/* The mean of the heads' weights, for some of the batch's rows. */
+static void average_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const heads *h = ctx;
+    cfx_tensor *out = cfxi_rt_result_at(h->c, 1);
+    const int64_t size = (int64_t)cfxi_tensor_itemsize(out);
+    const int64_t plane = h->queries * h->more;
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t first = r / h->queries * h->heads * plane + r % h->queries * h->more;
+        for (int64_t j = 0; j < h->more; j++) {
+            double sum = 0;
+            for (int64_t head = 0; head < h->heads; head++)
+                sum += cfxi_tensor_load_float(
+                    h->dtype, h->weights->data + (first + head * plane + j) * h->item);
+            cfxi_tensor_store_float((cfx_dtype)out->dtype, out->data + (r * h->more + j) * size,
+                                    sum / (double)h->heads);
+        }
+    }
 }
 
 /* The result's weights: of each head, or their mean. */
-static cfx_status give_weights(const heads *h)
+static cfx_status give_weights(heads *h)
 {
     cfxi_call *c = h->c;
-    cfx_tensor *out = cfxi_rt_result_at(c, 1);
-    if (!cfxi_rt_bool(c, AVERAGE)) {
-        cfx_tensor to = cfxi_linalg_shown(out);
-        if (to.ndim == 3)
-            cfxi_linalg_unsqueeze(&to, 0);
-        return cfxi_rt_copy(c->rt, &to, h->scores, c->err);
+    cfx_tensor to = cfxi_linalg_shown(cfxi_rt_result_at(c, 1));
+    if (cfxi_rt_bool(c, AVERAGE)) {
+        cfxi_rt_parallel(c->rt, h->batch * h->queries, 1 + 4096 / (h->more * h->heads + 1),
+                         average_rows, h);
+        return CFX_OK;
     }
-    const int64_t plane = h->queries * h->more;
-    for (int64_t i = 0; i < h->batch * plane; i++) {
-        double sum = 0;
-        for (int64_t head = 0; head < h->heads; head++)
-            sum += cfxi_tensor_load_float(h->dtype, h->scores->data +
-                                          ((i / plane * h->heads + head) * plane + i % plane) *
-                                       (int64_t)h->size);
-        cfxi_tensor_store_float((cfx_dtype)out->dtype,
-                                out->data + i * (int64_t)cfxi_tensor_itemsize(out),
-                                sum / (double)h->heads);
-    }
-    return CFX_OK;
+    if (to.ndim == 3)
+        cfxi_linalg_unsqueeze(&to, 0);
+    return cfxi_rt_copy(c->rt, &to, h->weights, c->err);
+}
+
+/* Attention with its weights in memory. */
+static cfx_status attend_weights(heads *h, const cfx_tensor *q, const cfx_tensor *k,
+                                 const cfx_tensor *v, cfx_tensor *out)
+{
+    cfxi_call *c = h->c;
+    const int64_t sizes[] = {h->batch, h->heads, h->queries, h->more};
+    const cfxi_factors scale = {.alpha = {1 / sqrt((double)q->size[3]), 0}};
+    const cfxi_factors one = {.alpha = {1, 0}};
+    cfx_tensor turned = cfxi_linalg_shown(k);
+    turned.size[2] = k->size[3], turned.stride[2] = k->stride[3];
+    turned.size[3] = k->size[2], turned.stride[3] = k->stride[2];
+    h->weights = cfx_tensor_new(h->dtype, sizes, 4, c->rt->allocator, c->err);
+    if (!h->weights)
+        return c->err->status;
+    CFX_TRY(cfxi_linalg_product(c, h->weights, q, &turned, &scale));
+    if (h->drop > 0)
+        h->random = cfxi_rt_random_reserve(c->rt, cfxi_tensor_numel(h->weights));
+    cfxi_rt_parallel(c->rt, h->batch * h->heads * h->queries, 1 + 4096 / (h->more + 1),
+                     softmax_rows, h);
+    CFX_TRY(cfxi_linalg_product(c, out, h->weights, v, &one));
+    return give_weights(h);
 }
 
 /* ---- kernel -------------------------------------------------------------------------------- */
 
-/* q becomes what the heads give, and the result its projection. */
 static cfx_status attend(heads *h)
 {
     cfxi_call *c = h->c;
-    cfx_tensor q = by_heads(h, h->q);
-    cfx_tensor k = by_heads(h, h->k);
-    cfx_tensor v = by_heads(h, h->v);
-    const cfxi_factors scale = {.alpha = {1 / sqrt((double)q.size[3]), 0}};
-    const cfxi_factors one = {.alpha = {1, 0}};
-    int64_t size = k.size[2];
-    int64_t stride = k.stride[2];
-    k.size[2] = k.size[3], k.stride[2] = k.stride[3];
-    k.size[3] = size, k.stride[3] = stride;
-    CFX_TRY(cfxi_linalg_product(c, h->scores, &q, &k, &scale));
-    if (h->drop > 0)
-        h->random = cfxi_rt_random_reserve(c->rt, cfxi_tensor_numel(h->scores));
-    cfxi_rt_parallel(c->rt, h->batch * h->heads * h->queries, 64, softmax_rows, h);
-    CFX_TRY(cfxi_linalg_product(c, &q, h->scores, &v, &one));
-    if (cfxi_rt_bool(c, NEED_WEIGHTS))
-        CFX_TRY(give_weights(h));
+    const int64_t sizes[] = {h->queries, h->batch, h->embed};
+    CFX_TRY(project_all(h));
+    CFX_TRY(make_mask(h));
+    h->sums = cfx_tensor_new(h->dtype, sizes, 3, c->rt->allocator, c->err);
+    if (!h->sums)
+        return c->err->status;
+    const cfx_tensor q = by_heads(h, h->q, 0);
+    const cfx_tensor k = by_heads(h, h->k ? h->k : h->q, h->k ? 0 : 1);
+    const cfx_tensor v = by_heads(h, h->v ? h->v : h->q, h->v ? 0 : 2);
+    cfx_tensor to = by_heads(h, h->sums, 0);
+    if (cfxi_rt_bool(c, NEED_WEIGHTS)) {
+        CFX_TRY(attend_weights(h, &q, &k, &v, &to));
+    } else {
+        cfxi_attention a = cfxi_linalg_attention_of(c->rt, &q, &k, &v, h->mask, &to);
+        a.drop = h->drop;
+        CFX_TRY(cfxi_linalg_attention_run(&a, c->err));
+    }
     cfx_tensor out = cfxi_linalg_shown(cfxi_rt_result_at(c, 0));
     if (out.ndim == 2)
         cfxi_linalg_unsqueeze(&out, 1);
-    return project(h, &out, h->q, cfxi_rt_tensor(c, OUT_WEIGHT), cfxi_rt_tensor(c, OUT_BIAS), 0);
+    return project(h, &out, h->sums, cfxi_rt_tensor(c, OUT_WEIGHT), cfxi_rt_tensor(c, OUT_BIAS), 0);
 }
 
 cfx_status cfxi_kernel_multi_head_attention_forward(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, QUERY);
-    const cfx_tensor *bias_k = cfxi_rt_tensor(c, BIAS_K);
     heads h = {.c = c, .queries = x->size[0], .keys = cfxi_rt_tensor(c, KEY)->size[0],
                .batch = x->ndim == 3 ? x->size[1] : 1, .heads = cfxi_rt_int(c, NUM_HEADS),
                .embed = x->size[x->ndim - 1],
                .drop = cfxi_rt_bool(c, TRAINING) ? cfxi_rt_float(c, DROPOUT) : 0};
     h.dtype = x->dtype == CFX_DTYPE_FLOAT64 ? CFX_DTYPE_FLOAT64 : CFX_DTYPE_FLOAT32;
-    h.size = cfx_dtype_size(h.dtype);
-    h.more = h.keys + (bias_k != NULL) + cfxi_rt_bool(c, ADD_ZERO);
-    const int64_t sizes[] = {h.batch, h.heads, h.queries, h.more};
-    h.q = projected(&h, QUERY, h.queries, NULL);
-    h.k = h.q ? projected(&h, KEY, h.more, bias_k) : NULL;
-    h.v = h.k ? projected(&h, VALUE, h.more, cfxi_rt_tensor(c, BIAS_V)) : NULL;
-    h.scores = h.v ? cfx_tensor_new(h.dtype, sizes, 4, c->rt->allocator, c->err) : NULL;
-    cfx_status status = h.scores ? attend(&h) : c->err->status;
-    cfx_tensor_release(h.scores);
-    cfx_tensor_release(h.v);
-    cfx_tensor_release(h.k);
-    cfx_tensor_release(h.q);
+    h.item = (int64_t)cfx_dtype_size(h.dtype);
+    h.more = h.keys + (cfxi_rt_tensor(c, BIAS_K) != NULL) + cfxi_rt_bool(c, ADD_ZERO);
+    cfx_status status = attend(&h);
+    cfx_tensor *made[] = {h.q, h.k, h.v, h.mask, h.sums, h.weights};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        cfx_tensor_release(made[i]);
     return status;
 }

@@ -32,6 +32,14 @@ cfx_status cfxi_norm_close(cfxi_call *c, cfxi_norm *n, cfx_status status)
     return status;
 }
 
+bool cfxi_norm_lies_last(const cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    return x->dtype == cfxi_rt_compute_dtype((cfx_dtype)x->dtype) &&
+           cfxi_rt_prefers_channels_last(x) && cfxi_tensor_is_channels_last(x) &&
+           cfxi_tensor_is_channels_last(cfxi_rt_result_at(c, 0));
+}
+
 cfx_status cfxi_norm_types(cfxi_call *c, const cfx_tensor *x, const cfx_tensor *const *params,
                            size_t n, cfx_dtype *stats)
 {
@@ -222,6 +230,15 @@ typedef struct groups {
     cfx_tensor *rstd;
 } groups;
 
+static void store_stats(const groups *g, int64_t i, double mean, double rstd)
+{
+    if (!g->mean)
+        return;
+    const int64_t item = (int64_t)cfxi_tensor_itemsize(g->mean);
+    cfxi_tensor_store_float((cfx_dtype)g->mean->dtype, g->mean->data + i * item, mean);
+    cfxi_tensor_store_float((cfx_dtype)g->rstd->dtype, g->rstd->data + i * item, rstd);
+}
+
 static void group_items(void *ctx, int64_t begin, int64_t end)
 {
     const groups *g = ctx;
@@ -240,14 +257,120 @@ static void group_items(void *ctx, int64_t begin, int64_t end)
             cfxi_norm_rows_scale(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
                                  g->length, a, b);
         }
-        if (g->mean) {
-            size_t item = cfxi_tensor_itemsize(g->mean);
-            cfxi_tensor_store_float((cfx_dtype)g->mean->dtype, g->mean->data + (size_t)i * item,
-                                    mean);
-            cfxi_tensor_store_float((cfx_dtype)g->rstd->dtype, g->rstd->data + (size_t)i * item,
-                                    rstd);
+        store_stats(g, i, mean, rstd);
+    }
+}
+
+/* What a piece of an image with channels last is: `share` lines of it. */
+typedef struct last_groups {
+    const groups *g;
+    int64_t shares;   /* of an image */
+    double *sums;     /* [image][share][channel] */
+    char *mean;       /* [image][channel], in the type of computation; then the factors, shifts */
+    char *factor;
+    char *shift;
+    bool squares;
+} last_groups;
+
+static int64_t share_at(const last_groups *l, int64_t i)
+{
+    return l->g->length * i / l->shares;
+}
+
+static void sum_shares(void *ctx, int64_t begin, int64_t end)
+{
+    const last_groups *l = ctx;
+    const cfxi_norm *n = &l->g->n;
+    const int64_t channels = l->g->groups * l->g->channels;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t image = i / l->shares;
+        const int64_t first = share_at(l, i % l->shares);
+        double *sums = l->sums + i * channels;
+        memset(sums, 0, (size_t)channels * sizeof *sums);
+        cfxi_norm_rows_columns(
+            &n->rows, sums, cfxi_norm_at(n, n->x, (image * l->g->length + first) * channels),
+            share_at(l, i % l->shares + 1) - first, channels,
+            l->squares ? l->mean + image * channels * n->item : NULL);
+    }
+}
+
+/* The mean of each group over what sums_shares has summed. */
+static double group_mean(const last_groups *l, int64_t image, int64_t group)
+{
+    const groups *g = l->g;
+    double sum = 0;
+    for (int64_t s = 0; s < l->shares; s++)
+        for (int64_t j = 0; j < g->channels; j++)
+            sum += l->sums[((image * l->shares + s) * g->groups + group) * g->channels + j];
+    return sum / (double)(g->channels * g->length);
+}
+
+/* The means of groups, for each channel; or, with squares, what an element is multiplied by and
+ * what is added then. */
+static void set_channels(const last_groups *l, int64_t images)
+{
+    const groups *g = l->g;
+    const cfxi_norm *n = &g->n;
+    for (int64_t i = 0; i < images * g->groups; i++) {
+        const double value = group_mean(l, i / g->groups, i % g->groups);
+        const double rstd = 1 / sqrt(value + g->eps);
+        double mean = value;
+        for (int64_t j = 0; j < g->channels; j++) {
+            const int64_t channel = i % g->groups * g->channels + j;
+            const int64_t at = (i * g->channels + j) * n->item;
+            if (!l->squares) {
+                cfxi_tensor_store_float(n->rows.type, l->mean + at, value);
+                continue;
+            }
+            mean = cfxi_tensor_load_float(n->rows.type, l->mean + at);
+            const double a = rstd * cfxi_norm_number(n, n->w, channel, 1);
+            cfxi_tensor_store_float(n->rows.type, l->factor + at, a);
+            cfxi_tensor_store_float(n->rows.type, l->shift + at,
+                                    cfxi_norm_number(n, n->b, channel, 0) - mean * a);
+        }
+        if (l->squares)
+            store_stats(g, i, mean, rstd);
+    }
+}
+
+static void apply_shares(void *ctx, int64_t begin, int64_t end)
+{
+    const last_groups *l = ctx;
+    const cfxi_norm *n = &l->g->n;
+    const int64_t channels = l->g->groups * l->g->channels;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t image = i / l->shares;
+        const int64_t row = image * channels * n->item;
+        for (int64_t p = share_at(l, i % l->shares); p < share_at(l, i % l->shares + 1); p++) {
+            const int64_t at = (image * l->g->length + p) * channels;
+            cfxi_norm_rows_affine(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
+                                  channels, 0, 1, l->factor + row, l->shift + row);
         }
     }
+}
+
+/* Images [N, pixels, channels]: the sums of channels, shared by threads, and then of groups. */
+static cfx_status group_pixels(cfxi_call *c, const groups *g, int64_t images)
+{
+    enum { SHARE = 1 << 15 };  /* elements */
+    const int64_t channels = g->groups * g->channels;
+    int64_t shares = channels * g->length / SHARE + 1;
+    shares = shares > 16 ? 16 : shares;
+    double *room = cfxi_rt_scratch(
+        c->rt, (size_t)(images * channels) * (size_t)(shares + 3) * sizeof(double));
+    if (!room)
+        return cfxi_base_nomem(c->err);
+    char *more = (char *)(room + images * channels * shares);
+    const int64_t vectors = images * channels * (int64_t)sizeof(double);
+    last_groups l = {g, shares, room, more, more + vectors, more + 2 * vectors, false};
+    cfxi_rt_parallel(c->rt, images * shares, 1, sum_shares, &l);
+    set_channels(&l, images);
+    l.squares = true;
+    cfxi_rt_parallel(c->rt, images * shares, 1, sum_shares, &l);
+    set_channels(&l, images);
+    cfxi_rt_parallel(c->rt, images * shares, 1, apply_shares, &l);
+    cfxi_rt_scratch_free(c->rt, room);
+    return CFX_OK;
 }
 
 static cfx_status group_norm(cfxi_call *c, bool native)
@@ -263,9 +386,12 @@ static cfx_status group_norm(cfxi_call *c, bool native)
         g.mean = cfxi_rt_result_at(c, 1);
         g.rstd = cfxi_rt_result_at(c, 2);
     }
+    const bool last = !c->rt->reference && cfxi_norm_lies_last(c);
     cfx_status status =
-        cfxi_norm_open(c, &g.n, cfxi_rt_tensor(c, at), cfxi_rt_tensor(c, at + 1), false);
-    if (status == CFX_OK)
+        cfxi_norm_open(c, &g.n, cfxi_rt_tensor(c, at), cfxi_rt_tensor(c, at + 1), last);
+    if (status == CFX_OK && last)
+        status = group_pixels(c, &g, x->size[0]);
+    else if (status == CFX_OK)
         cfxi_rt_parallel(c->rt, x->size[0] * g.groups, grain_of(g.channels * g.length), group_items,
                          &g);
     return cfxi_norm_close(c, &g.n, status);

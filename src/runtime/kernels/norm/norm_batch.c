@@ -198,8 +198,7 @@ static bool goes_by_pixels(const cfxi_call *c, const batches *s)
     if (s->training || s->instances || x->dtype != s->n.rows.type)
         return false;
     return (s->length == 1 && cfx_tensor_is_contiguous(x)) ||
-           (cfxi_rt_prefers_channels_last(x) && cfxi_tensor_is_channels_last(x) &&
-            cfxi_tensor_is_channels_last(cfxi_rt_result_at(c, 0)));
+           cfxi_norm_lies_last(c);
 }
 
 static void store_statistics(cfxi_call *c, const batches *s)

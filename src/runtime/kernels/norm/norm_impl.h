@@ -22,6 +22,9 @@ cfx_status cfxi_norm_open(cfxi_call *c, cfxi_norm *n, const cfx_tensor *weight,
 /* Brings the result home, unless `status` is a failure, and releases all. */
 cfx_status cfxi_norm_close(cfxi_call *c, cfxi_norm *n, cfx_status status);
 
+/* Whether argument 0 and result 0 are dense, with channels last, in the type of computation. */
+bool cfxi_norm_lies_last(const cfxi_call *c);
+
 /* Refuses what is no float (unless `complex_too`), and a weight and bias of another type: of
  * float32 they may be where x has 16 bits. `*stats` (may be NULL) is the type of statistics. */
 cfx_status cfxi_norm_types(cfxi_call *c, const cfx_tensor *x, const cfx_tensor *const *params,

@@ -35,15 +35,16 @@ typedef struct loops {
     void (*scale)(float *y, const float *x, int64_t n, float a, float b);
     void (*affine)(float *y, const float *x, int64_t n, float mean, float factor, const float *w,
                    const float *b);
+    void (*columns)(double *sums, const float *x, int64_t rows, int64_t n, const float *mean);
 } loops;
 
 static const loops *loops_of(const cfxi_norm_rows *r)
 {
     static const loops all[CFX_ISA_COUNT] = {
-        {sum_f32, squares_f32, scale_f32, affine_f32},
+        {sum_f32, squares_f32, scale_f32, affine_f32, columns_f32},
 #if defined(__x86_64__)
-        {sum_avx2, squares_avx2, scale_avx2, affine_avx2},
-        {sum_avx512, squares_avx512, scale_avx512, affine_avx512},
+        {sum_avx2, squares_avx2, scale_avx2, affine_avx2, columns_avx2},
+        {sum_avx512, squares_avx512, scale_avx512, affine_avx512, columns_avx512},
 #endif
     };
     return &all[r->rt->isa];
@@ -76,4 +77,13 @@ void cfxi_norm_rows_affine(const cfxi_norm_rows *r, void *y, const void *x, int6
         affine_f64(y, x, n, mean, factor, w, b);
     else
         loops_of(r)->affine(y, x, n, (float)mean, (float)factor, w, b);
+}
+
+void cfxi_norm_rows_columns(const cfxi_norm_rows *r, double *sums, const void *x, int64_t rows,
+                            int64_t n, const void *mean)
+{
+    if (r->type == CFX_DTYPE_FLOAT64)
+        columns_f64(sums, x, rows, n, mean);
+    else
+        loops_of(r)->columns(sums, x, rows, n, mean);
 }

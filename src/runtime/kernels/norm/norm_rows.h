@@ -20,5 +20,8 @@ void cfxi_norm_rows_scale(const cfxi_norm_rows *r, void *y, const void *x, int64
 /* y = (x - mean) * factor * w + b, w and b for each element; either may be NULL. */
 void cfxi_norm_rows_affine(const cfxi_norm_rows *r, void *y, const void *x, int64_t n, double mean,
                            double factor, const void *w, const void *b);
+/* sums[j] += the sum of x[row][j] over `rows` rows of n; with means, of (x - mean[j])^2. */
+void cfxi_norm_rows_columns(const cfxi_norm_rows *r, double *sums, const void *x, int64_t rows,
+                            int64_t n, const void *mean);
 
 #endif

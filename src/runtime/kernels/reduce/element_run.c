@@ -1,6 +1,8 @@
 /* element_run.c - runs of elements, converted to a type to compute with and back. */
 #include "reduce_impl.h"
 
+CFXI_ISA_CHOICE(cfxi_floats, cfxi_reduce_floats_of, cfxi_reduce_floats)
+
 cfxi_run_type cfxi_reduce_run_type_of(cfx_dtype dtype)
 {
     return cfx_dtype_is_complex(dtype)   ? CFXI_C128

@@ -1,9 +1,9 @@
-/* floats.h - loops over runs of floats, compiled once for each instruction set: the file that
- * includes it names the table, FLOATS, and sets the target. Plain C, in strides of LANES that the
- * compiler makes vectors of; the order of additions is the same everywhere. */
+/* floats.h - loops over runs of floats; included once for each instruction set, after vector.h.
+ * Mostly plain C, in strides of MANY that the compiler makes vectors of; the order of additions is
+ * the same everywhere. */
 #include "reduce_impl.h"
 
-enum { LANES = 64, PART = 16 };
+enum { MANY = 64, PART = 16 };
 
 /* Lanes onto half as many, until one is left: spelled out, so that they stay in registers. */
 #define HALVE(n, statement)                                                                        \
@@ -21,11 +21,11 @@ enum { LANES = 64, PART = 16 };
 
 static double sum(const float *x, int64_t n)
 {
-    float lane[LANES] = {0};
+    float lane[MANY] = {0};
     double total = 0;
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
+    for (; i + MANY <= n; i += MANY)
+        for (int j = 0; j < MANY; j++)
             lane[j] += x[i + j];
     for (; i + PART <= n; i += PART)
         for (int j = 0; j < PART; j++)
@@ -53,15 +53,15 @@ static void add_four(double *acc, const float *x, const float *y, const float *z
 #define EXTREME(name, beats)                                                                       \
     static float name(const float *x, int64_t n)                                                   \
     {                                                                                              \
-        float lane[LANES];                                                                         \
-        int32_t bad[LANES] = {0};                                                                  \
+        float lane[MANY];                                                                         \
+        int32_t bad[MANY] = {0};                                                                  \
         float best = x[0];                                                                         \
         int32_t nan = 0;                                                                           \
         int64_t i = 0;                                                                             \
-        for (int j = 0; j < LANES; j++)                                                            \
+        for (int j = 0; j < MANY; j++)                                                            \
             lane[j] = best;                                                                        \
-        for (; i + LANES <= n; i += LANES)                                                         \
-            for (int j = 0; j < LANES; j++) {                                                      \
+        for (; i + MANY <= n; i += MANY)                                                         \
+            for (int j = 0; j < MANY; j++) {                                                      \
                 float v = x[i + j];                                                                \
                 lane[j] = v beats lane[j] ? v : lane[j];                                           \
                 bad[j] |= v != v;                                                                  \
@@ -95,18 +95,18 @@ EXTREME(least, <)
 
 static void moments(const float *x, int64_t n, double *mean_of, double *squares)
 {
-    double lane[LANES] = {0};
+    double lane[MANY] = {0};
     double all = 0;
     int64_t i = 0;
     double mean = sum(x, n) / (double)n;
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++) {
+    for (; i + MANY <= n; i += MANY)
+        for (int j = 0; j < MANY; j++) {
             double d = x[i + j] - mean;
             lane[j] += d * d;
         }
     for (; i < n; i++)
         all += (x[i] - mean) * (x[i] - mean);
-    for (int j = 0; j < LANES; j++)
+    for (int j = 0; j < MANY; j++)
         all += lane[j];
     *mean_of = mean;
     *squares = all;
@@ -136,7 +136,55 @@ static void scale_each(float *y, const float *by, int64_t n)
         y[i] *= by[i];
 }
 
-const cfxi_floats FLOATS = {
+/* NaN may be passed over. */
+static float peak(const float *x, int64_t n)
+{
+    V best[4];
+    int64_t i = 0;
+    if (n >= 4 * LANES) {
+        UNROLL for (int v = 0; v < 4; v++)
+            best[v] = LOAD(x + v * LANES);
+        for (i = 4 * LANES; i + 4 * LANES <= n; i += 4 * LANES)
+            UNROLL for (int v = 0; v < 4; v++)
+                best[v] = MAX(LOAD(x + i + v * LANES), best[v]);
+        best[0] = MAX(MAX(best[0], best[1]), MAX(best[2], best[3]));
+    }
+    float all = i ? v_most(best[0]) : x[0];
+    for (; i < n; i++)
+        all = x[i] > all ? x[i] : all;
+    return all;
+}
+
+static double exponentials(float *y, const float *x, int64_t n, float less)
+{
+    V sums[4] = {{0}};
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        UNROLL for (int v = 0; v < 4; v++) {
+            const V e = v_exp(LOAD(x + i + v * LANES) - SET(less));
+            if (y)
+                STORE(y + i + v * LANES, e);
+            sums[v] += e;
+        }
+    for (; i + LANES <= n; i += LANES) {
+        const V e = v_exp(LOAD(x + i) - SET(less));
+        if (y)
+            STORE(y + i, e);
+        sums[0] += e;
+    }
+    double total = 0;
+    if (i < n) {
+        float rest[LANES];
+        STORE(rest, v_exp(LOAD_SOME(x + i, n - i) - SET(less)));
+        if (y)
+            memcpy(y + i, rest, (size_t)(n - i) * sizeof *y);
+        for (int64_t j = 0; j < n - i; j++)
+            total += rest[j];
+    }
+    return total + v_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+const cfxi_floats ISA(cfxi_reduce_floats) = {
     sum,     add,   add_four, most,       least,      most_row, least_row,
-    moments, shift, scale,    shift_each, scale_each,
+    moments, shift, scale,    shift_each, scale_each, peak,     exponentials,
 };

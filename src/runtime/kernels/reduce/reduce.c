@@ -316,7 +316,7 @@ cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_re
     job j = {.k = k, .x = x, .row = 1, .per_line = 1, .pieces = 1};
     walk_split(x, mask, &j.kept, &j.reduced);
     k->rt = c->rt;
-    k->floats = cfxi_reduce_floats_of(c->rt);
+    k->floats = cfxi_reduce_floats_of(c->rt->isa);
     k->count = j.reduced.count;
     if (j.kept.count == 0)
         return CFX_OK;

@@ -3,7 +3,7 @@
 #ifndef CFXI_REDUCE_IMPL_H
 #define CFXI_REDUCE_IMPL_H
 
-#include "runtime/runtime_impl.h"
+#include "runtime/isa.h"
 
 /* ---- runs (element_run.c) ------------------------------------------------------------------ */
 
@@ -66,12 +66,13 @@ typedef struct cfxi_floats {
     void (*scale)(float *y, int64_t n, float by);
     void (*shift_each)(float *y, const float *by, int64_t n);
     void (*scale_each)(float *y, const float *by, int64_t n);
+    float (*peak)(const float *x, int64_t n);  /* the greatest; NaN may be passed over */
+    /* y = e^(x - less), and their sum; y may be x, and NULL: only the sum. */
+    double (*exponentials)(float *y, const float *x, int64_t n, float less);
 } cfxi_floats;
 
-const cfxi_floats *cfxi_reduce_floats_of(const cfx_runtime *rt);
-extern const cfxi_floats cfxi_reduce_floats_plain;
-extern const cfxi_floats cfxi_reduce_floats_avx2;
-extern const cfxi_floats cfxi_reduce_floats_avx512;
+CFXI_ISA_TABLES(cfxi_floats, cfxi_reduce_floats)
+const cfxi_floats *cfxi_reduce_floats_of(cfx_isa isa);  /* (element_run.c) */
 
 /* ---- reductions (reduce.c) ----------------------------------------------------------------- */
 

@@ -24,19 +24,15 @@ typedef struct softmax {
 
 /* ---- one lane ------------------------------------------------------------------------------ */
 
-/* y may be x. */
+/* y may be x. NaN makes the sum one, and so all results. */
 static void float_lane(const softmax *s, float *y, const float *x)
 {
     const cfxi_floats *f = s->floats;
-    float part[CFXI_RUN];
-    float most = f->most(x, s->n);
+    const float most = f->peak(x, s->n);
     double sum = 0;
     for (int64_t at = 0; at < s->n; at += CFXI_RUN) {
-        int64_t n = s->n - at < CFXI_RUN ? s->n - at : CFXI_RUN;
-        float *to = s->log ? part : y + at;
-        f->shift(to, x + at, n, most);
-        cfxi_elementwise_exp_f32(s->rt, n, to, to);
-        sum += f->sum(to, n);
+        const int64_t n = s->n - at < CFXI_RUN ? s->n - at : CFXI_RUN;
+        sum += f->exponentials(s->log ? NULL : y + at, x + at, n, most);
     }
     if (!s->log) {
         f->scale(y, s->n, (float)(1 / sum));
@@ -187,7 +183,7 @@ static cfx_status softmax_run(cfxi_call *c, const cfx_tensor *x, bool log, bool 
     cfx_tensor *y = cfxi_rt_result_at(c, 0);
     size_t dim;
     CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
-    softmax s = {.x = x, .y = y, .rt = c->rt, .floats = cfxi_reduce_floats_of(c->rt),
+    softmax s = {.x = x, .y = y, .rt = c->rt, .floats = cfxi_reduce_floats_of(c->rt->isa),
                  .log = log, .negative = negative, .n = 1, .inner = 1,
                  .type = cfxi_reduce_run_type_of((cfx_dtype)y->dtype)};
     if (cfxi_tensor_numel(x) == 0)

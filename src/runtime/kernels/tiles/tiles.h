@@ -11,7 +11,7 @@
 #ifndef CFXI_TILES_H
 #define CFXI_TILES_H
 
-#include "runtime/runtime_impl.h"
+#include "runtime/isa.h"
 
 enum { CFXI_PANEL = 16, CFXI_TILE_MOST_ROWS = 14, CFXI_TILE_MOST_PANELS = 8 };
 
@@ -43,8 +43,18 @@ typedef struct cfxi_tiles {
     int most_rows[CFXI_TILE_MOST_PANELS];
 } cfxi_tiles;
 
-const cfxi_tiles *cfxi_backend_tiles(cfx_isa isa);  /* (tiles.c) */
-extern const cfxi_tiles cfxi_backend_tiles_plain, cfxi_backend_tiles_avx2,
-    cfxi_backend_tiles_avx512;
+CFXI_ISA_TABLES(cfxi_tiles, cfxi_tiles_all)
+const cfxi_tiles *cfxi_tiles_of(cfx_isa isa);  /* (tiles.c) */
+/* How many panels n columns are. */
+static inline int64_t cfxi_tiles_panels(int64_t n) { return (n + CFXI_PANEL - 1) / CFXI_PANEL; }
+
+/* How a matrix of `rows` rows and `panels` panels is cut into tiles at the least cost. Rows of the
+ * left operand are `a_row` floats apart. */
+typedef struct cfxi_tiling {
+    int rows;
+    int panels;
+    double cycles;  /* for one k */
+} cfxi_tiling;
+cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row);
 
 #endif

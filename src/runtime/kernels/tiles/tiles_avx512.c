@@ -2,11 +2,10 @@
 #include "tiles.h"
 
 #if defined(__x86_64__)
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,prefer-vector-width=512")
 #pragma GCC optimize("O2", "fp-contract=fast")
-
 #define LANES 16
-#define TABLE cfxi_backend_tiles_avx512
+#include "runtime/vector.h"
+
 #define MOST_PANELS 8
 #define MOST_ROWS {14, 14, 9, 7, 0, 0, 0, 3}
 #define ROWS_3(X, n) X(n, 1) X(n, 2) X(n, 3)

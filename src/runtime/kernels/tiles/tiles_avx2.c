@@ -2,11 +2,10 @@
 #include "tiles.h"
 
 #if defined(__x86_64__)
-#pragma GCC target("avx2,fma")
 #pragma GCC optimize("O2", "fp-contract=fast")
-
 #define LANES 8
-#define TABLE cfxi_backend_tiles_avx2
+#include "runtime/vector.h"
+
 #define MOST_PANELS 4
 #define MOST_ROWS {6, 3, 2, 1}
 #define FORMS(X)                                                                                   \

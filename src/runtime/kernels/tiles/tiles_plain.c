@@ -2,9 +2,9 @@
 #include "tiles.h"
 
 #pragma GCC optimize("O2", "fp-contract=fast")
-
 #define LANES 4
-#define TABLE cfxi_backend_tiles_plain
+#include "runtime/vector.h"
+
 #define MOST_PANELS 2
 #define MOST_ROWS {3, 1}
 #define FORMS(X) X(1, 1) X(1, 2) X(1, 3) X(2, 1)

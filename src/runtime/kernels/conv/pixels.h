@@ -1,0 +1,31 @@
+/* pixels.h - rows of channels that lie side by side, combined: what pooling and resizing of images
+ * with channels last are made of. For each instruction set. */
+#ifndef CFXI_PIXELS_H
+#define CFXI_PIXELS_H
+
+#include "runtime/isa.h"
+
+enum { CFXI_MOST_PIXELS = 64 };  /* that are combined at once */
+
+/* Each takes n channels of `count` >= 1 pixels, at most CFXI_MOST_PIXELS; with `more` also what y
+ * has so far. */
+typedef struct cfxi_pixels {
+    /* The largest; what is not a number wins. */
+    void (*most)(const float *const *x, int64_t count, int64_t n, bool more, float *y);
+    /* The sum over `by`. */
+    void (*mean)(const float *const *x, int64_t count, int64_t n, bool more, float by, float *y);
+    /* The sum, each times its weight. */
+    void (*mix)(const float *const *x, const float *weights, int64_t count, int64_t n, float *y);
+} cfxi_pixels;
+
+CFXI_ISA_TABLES(cfxi_pixels, cfxi_conv_pixels)
+const cfxi_pixels *cfxi_conv_pixels_of(cfx_isa isa);
+
+/* The channels of an image can be read so: float32, side by side. */
+static inline bool cfxi_conv_has_pixels(const cfx_tensor *t)
+{
+    return t->dtype == CFX_DTYPE_FLOAT32 && t->size[1] > 1 &&
+           t->stride[1] == (int64_t)sizeof(float) && cfxi_tensor_has_whole_strides(t);
+}
+
+#endif

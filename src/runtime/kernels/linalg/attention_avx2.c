@@ -1,0 +1,10 @@
+/* attention_avx2.c - rows of attention, in vectors of eight. */
+#include "attention_impl.h"
+
+#if defined(__x86_64__)
+#pragma GCC optimize("O3", "fp-contract=fast", "no-math-errno", "no-trapping-math")
+#define LANES 8
+#include "runtime/vector.h"
+
+#include "attention_vector.h"
+#endif

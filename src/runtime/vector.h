@@ -1,0 +1,151 @@
+/* vector.h - vectors of floats, for code that is compiled once for each instruction set.
+ *
+ * A file that is compiled so defines LANES, the floats of a vector (4: any machine, 8: AVX2, 16:
+ * AVX-512), sets its own `#pragma GCC optimize`, includes this, and then the template. It gives
+ * ISA(name), the name of a table of this instruction set (isa.h), the vectors V, VI and VU, and
+ * below. Without the optimization fp-contract=fast only FMA rounds once.
+ */
+#include "runtime_impl.h"
+
+#if LANES == 16
+#include <immintrin.h>
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,prefer-vector-width=512")
+#define ISA(name) name##_avx512
+#elif LANES == 8
+#include <immintrin.h>
+#pragma GCC target("avx2,fma")
+#define ISA(name) name##_avx2
+#else
+#define ISA(name) name##_plain
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 32")
+
+/* A vector may lie at any address of a float. */
+typedef float V __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)),
+                               may_alias));
+typedef int32_t VI __attribute__((vector_size(LANES * sizeof(float))));
+typedef uint32_t VU __attribute__((vector_size(LANES * sizeof(float))));
+
+INLINE V LOAD(const float *x) { return *(const V *)x; }
+INLINE void STORE(float *to, V x) { *(V *)to = x; }
+INLINE V SET(float x) { return x - (V){0}; }
+INLINE VI VI_SET(int32_t x) { return x - (VI){0}; }
+INLINE V AND(V x, V y) { return (V)((VI)x & (VI)y); }
+INLINE V XOR(V x, V y) { return (V)((VI)x ^ (VI)y); }
+
+/* FMA(a, b, c) = a * b + c; MAX and MIN give the second if one is NaN; NEAREST is a whole number,
+ * |x| < 2^22; SCALE(p, n) = p * 2^n for a whole n, also below the normal range; LOAD_SOME reads n
+ * < LANES floats and zeros for the rest, STORE_SOME writes n. */
+#if LANES == 16
+#define FMA _mm512_fmadd_ps
+#define MAX _mm512_max_ps
+#define MIN _mm512_min_ps
+#define NEAREST(x) _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define INT(x) ((VI)_mm512_cvtps_epi32(x))
+#define FLOAT(x) _mm512_cvtepi32_ps((__m512i)(x))
+#define SCALE _mm512_scalef_ps
+#define SELECT(op, a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, op), y, x)
+INLINE V LOAD_SOME(const float *x, int64_t n)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x);
+}
+INLINE void STORE_SOME(float *to, V x, int64_t n)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), x);
+}
+#else
+#if LANES == 8
+#define FMA _mm256_fmadd_ps
+#define MAX _mm256_max_ps
+#define MIN _mm256_min_ps
+#define NEAREST(x) _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define INT(x) ((VI)_mm256_cvtps_epi32(x))
+#define FLOAT(x) _mm256_cvtepi32_ps((__m256i)(x))
+#define SELECT(op, a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, op))
+#else
+INLINE V FMA(V a, V b, V c) { return a * b + c; }
+INLINE V MAX(V a, V b)
+{
+    const VI m = a > b;
+    return (V)((m & (VI)a) | (~m & (VI)b));
+}
+INLINE V MIN(V a, V b)
+{
+    const VI m = a < b;
+    return (V)((m & (VI)a) | (~m & (VI)b));
+}
+INLINE V NEAREST(V x) { return (x + 12582912.f) - 12582912.f; }
+INLINE VI INT(V x) { return __builtin_convertvector(x, VI); }
+#endif
+/* In two steps, so that results below the normal range come out right. */
+INLINE V SCALE(V p, V n)
+{
+    const VI whole = INT(n);
+    const VI half = whole >> 1;
+    return p * (V)((half + 127) << 23) * (V)((whole - half + 127) << 23);
+}
+INLINE V LOAD_SOME(const float *x, int64_t n)
+{
+    float all[LANES] = {0};
+    memcpy(all, x, (size_t)n * sizeof *x);
+    return LOAD(all);
+}
+INLINE void STORE_SOME(float *to, V x, int64_t n)
+{
+    float all[LANES];
+    STORE(all, x);
+    memcpy(to, all, (size_t)n * sizeof *to);
+}
+#endif
+
+/* NaN stays: it is neither below nor above. */
+INLINE V v_clamp(V x, V low, V high) { return MIN(high, MAX(low, x)); }
+
+/* What is not a number wins. */
+INLINE V v_larger(V a, V b)
+{
+#if LANES == 4
+    const VI m = (a > b) | (a != a);
+    return (V)((m & (VI)a) | (~m & (VI)b));
+#else
+    return SELECT(_CMP_UNORD_Q, a, a, a, MAX(a, b));
+#endif
+}
+
+INLINE float v_sum(V x)
+{
+    float s[LANES];
+    STORE(s, x);
+    UNROLL for (int w = LANES / 2; w > 0; w /= 2)
+        UNROLL for (int i = 0; i < w; i++)
+            s[i] += s[i + w];
+    return s[0];
+}
+
+INLINE float v_most(V x)
+{
+    float s[LANES];
+    STORE(s, x);
+    UNROLL for (int w = LANES / 2; w > 0; w /= 2)
+        UNROLL for (int i = 0; i < w; i++)
+            s[i] = s[i] > s[i + w] ? s[i] : s[i + w];
+    return s[0];
+}
+
+/* x = n ln 2 + r, |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r). P is a least-maximum fit; the error is
+ * below 1.5 ulp. */
+INLINE V v_exp(V x)
+{
+    x = MAX(SET(-104.f), MIN(SET(89.f), x));
+    const V n = NEAREST(x * SET(1.44269504f));
+    V r = FMA(n, SET(-0.693359375f), x);
+    r = FMA(n, SET(2.12194440e-4f), r);
+    V p = FMA(SET(0.00139421369f), r, SET(0.0083637693f));
+    p = FMA(p, r, SET(0.0416663637f));
+    p = FMA(p, r, SET(0.166665734f));
+    p = FMA(p, r, SET(0.5f));
+    p = FMA(p, r * r, r) + SET(1.f);
+    return SCALE(p, n);
+}

@@ -1,0 +1,121 @@
+/* image_rows.c - pooling, resizing, padding, joining and scaling of images in every layout, against
+ * the plain reference: odd sizes, gaps, NaN and infinity, on each instruction set. */
+#include "row_agreement.h"
+
+static const int last[] = {0, 2, 3, 1};
+static const float bad[] = {NAN, INFINITY, -INFINITY};
+
+/* An image [N, C, H, W], contiguous, with channels last, or a part of such a one. */
+static cfx_datum image(int64_t *sizes)
+{
+    const int64_t made[] = {1 + draw(2), 1 + draw(70), 1 + draw(15), 1 + draw(15)};
+    memcpy(sizes, made, sizeof made);
+    cfx_datum d = random_floats(made, 4, (lie){draw(4) ? last : NULL, draw(3) ? 0 : 5});
+    if (draw(4) == 0)
+        spoil(d, bad[draw(3)]);
+    return d;
+}
+
+static cfx_datum pair(int64_t a, int64_t b) { return int_list((const int64_t[]){a, b}, 2); }
+
+TEST(windows)
+{
+    for (int i = 0; i < 60; i++) {
+        int64_t s[4];
+        cfx_datum x = image(s);
+        const int64_t kernel[] = {1 + draw(s[2] < 4 ? s[2] : 4), 1 + draw(s[3] < 4 ? s[3] : 4)};
+        const bool maximum = draw(2);
+        cfx_datum args[] = {x, pair(kernel[0], kernel[1]), pair(1 + draw(3), 1 + draw(3)),
+                            pair(draw(kernel[0] / 2 + 1), draw(kernel[1] / 2 + 1)),
+                            maximum ? cfx_datum_int(1) : cfx_datum_bool(draw(2)),
+                            cfx_datum_bool(draw(2)),
+                            !maximum && draw(3) == 0 ? cfx_datum_int(3)
+                                                     : cfx_datum_scalar(CFX_DATUM_INVALID, 0)};
+        check_row(maximum ? CFX_OPID_max_pool2d : CFX_OPID_avg_pool2d, args, maximum ? 6 : 7, 1e-6);
+        drop_all(args, 4);
+    }
+}
+
+TEST(adaptive_windows)
+{
+    for (int i = 0; i < 40; i++) {
+        int64_t s[4];
+        cfx_datum args[] = {image(s), pair(1 + draw(4), 1 + draw(4))};
+        if (i % 3 == 0) {
+            cfx_datum_release(args[1]);
+            args[1] = pair(1, 1);
+        }
+        check_row(i % 2 ? CFX_OPID_adaptive_avg_pool2d : CFX_OPID_adaptive_max_pool2d, args, 2,
+                  1e-6);
+        drop_all(args, 2);
+    }
+    const int64_t wide[] = {1, 130, 20, 20};  /* more pixels than are combined at once */
+    cfx_datum args[] = {random_floats(wide, 4, (lie){last, 0}), pair(1, 1)};
+    check_row(CFX_OPID_adaptive_avg_pool2d, args, 2, 1e-6);
+    check_row(CFX_OPID_adaptive_max_pool2d, args, 2, 0);
+    drop_all(args, 2);
+}
+
+TEST(sizes)
+{
+    static const cfx_operator rows[] = {CFX_OPID_upsample_nearest2d, CFX_OPID_upsample_bilinear2d,
+                                        CFX_OPID_upsample_bicubic2d};
+    for (int i = 0; i < 60; i++) {
+        int64_t s[4];
+        cfx_datum args[] = {image(s), pair(1 + draw(30), 1 + draw(30)), cfx_datum_bool(draw(2))};
+        if (i % 5 == 0) {
+            cfx_datum_release(args[1]);
+            args[1] = pair(2 * s[2], 2 * s[3]);
+        }
+        check_row(rows[i % 3], args, i % 3 ? 3 : 2, 3e-6);
+        drop_all(args, 2);
+    }
+}
+
+TEST(padding)
+{
+    static const char *const modes[] = {"constant", "reflect", "replicate", "circular"};
+    for (int i = 0; i < 40; i++) {
+        int64_t s[4];
+        cfx_datum x = image(s);
+        const char *mode = modes[i % 4];
+        const int64_t sides[] = {draw(s[3]), draw(s[3]), draw(s[2]), draw(s[2])};
+        cfx_datum args[] = {x, int_list(sides, 4),
+                            cfx_datum_from_text(CFX_DATUM_STR, mode, strlen(mode), NULL, NULL),
+                            i % 4 == 0 && draw(2) ? cfx_datum_float(1.5) : cfx_datum_none()};
+        check_row(CFX_OPID_pad, args, 4, 0);
+        drop_all(args, 3);
+    }
+}
+
+TEST(joined_channels)
+{
+    for (int i = 0; i < 20; i++) {
+        int64_t s[4];
+        cfx_datum items[3] = {image(s)};
+        for (int k = 1; k < 3; k++) {
+            const int64_t other[] = {s[0], 1 + draw(40), s[2], s[3]};
+            items[k] = random_floats(other, 4, (lie){draw(3) ? last : NULL, draw(3) ? 0 : 2});
+        }
+        cfx_datum args[] = {cfx_datum_seq(CFX_DATUM_LIST, items, 3, NULL, NULL), cfx_datum_int(1)};
+        check_row(CFX_OPID_cat, args, 2, 0);
+        drop_all(items, 3);
+        drop_all(args, 1);
+    }
+}
+
+/* [N, C, 1, 1] by [N, C, H, W], and the mean over H and W that it is made of. */
+TEST(squeeze_and_excitation)
+{
+    for (int i = 0; i < 30; i++) {
+        int64_t s[4];
+        cfx_datum x = image(s);
+        const int64_t gate[] = {s[0], s[1], 1, 1};
+        cfx_datum args[] = {x, random_floats(gate, 4, (lie){draw(2) ? last : NULL, 0})};
+        check_row(draw(2) ? CFX_OPID_mul : CFX_OPID_add, args, 2, 0);
+        cfx_datum dims[] = {x, pair(2, 3), cfx_datum_bool(draw(2))};
+        check_row(CFX_OPID_mean, dims, 3, 1e-6);
+        drop_all(args, 2);
+        cfx_datum_release(dims[1]);
+    }
+}
