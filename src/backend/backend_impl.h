@@ -41,10 +41,13 @@ typedef enum cfxi_problem_kind { CFXI_PRODUCT, CFXI_CONVOLUTION } cfxi_problem_k
  *                out
  *   CONVOLUTION  of images whose channels lie side by side (channels last), in x and in out, with
  *                weights of any strides: `conv`, without the addresses */
+typedef struct cfxi_onednn cfxi_onednn;
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
     unsigned threads;
+    cfxi_onednn *onednn;  /* the library, where it is loaded; else NULL. Borrowed; a kernel that
+                             uses it keeps it */
     int64_t m, n, k;
     int64_t x_row, out_row;
     int64_t w_k, w_n;
@@ -94,6 +97,19 @@ struct cfxi_kernel {
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise;
+
+/* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
+
+/* Solves problems that have `onednn`. */
+extern const cfxi_backend cfxi_backend_onednn;
+
+/* Loads libdnnl.so, version 3, built for OpenMP. NULL if it is not there, is broken or another:
+ * *err says why, and the caller goes on without. The library itself stays in the process. */
+cfxi_onednn *cfxi_backend_onednn_open(const char *path, const cfx_allocator *allocator,
+                                      cfx_error *err);
+cfxi_onednn *cfxi_backend_onednn_retain(cfxi_onednn *d);
+void cfxi_backend_onednn_release(cfxi_onednn *d);  /* NULL is allowed */
+const char *cfxi_backend_onednn_version(const cfxi_onednn *d);  /* "3.2.0" */
 
 /* ---- what built-in kernels share (packing.c) ----------------------------------------------- */
 
