@@ -111,6 +111,46 @@ cfxi_onednn *cfxi_backend_onednn_retain(cfxi_onednn *d);
 void cfxi_backend_onednn_release(cfxi_onednn *d);  /* NULL is allowed */
 const char *cfxi_backend_onednn_version(const cfxi_onednn *d);  /* "3.2.0" */
 
+/* ---- choosing (choose.c, tune.c) ----------------------------------------------------------- */
+
+typedef enum cfxi_allowed { CFXI_ALLOW_BUILT_IN = 1, CFXI_ALLOW_ONEDNN = 2 } cfxi_allowed;
+
+/* Measures back ends, and keeps what it has found. */
+typedef struct cfxi_tuner cfxi_tuner;
+
+typedef struct cfxi_choosing {
+    unsigned allowed;   /* bits of cfxi_allowed; 0: all */
+    cfxi_tuner *tuner;  /* NULL: the costs that back ends estimate decide */
+    cfx_runtime *rt;    /* for a tuner */
+} cfxi_choosing;
+
+/* The fastest of the allowed back ends that solve the problem; NULL if none does. Where measuring
+ * fails, for want of memory, the estimates decide. */
+const cfxi_backend *cfxi_backend_choose(const cfxi_problem *p, const cfxi_choosing *how);
+
+/* The candidates, in order; NULL after the last. Their names differ, and are those of files. */
+typedef struct cfxi_candidate {
+    const char *name;
+    const cfxi_backend *backend;
+    cfxi_allowed which;
+} cfxi_candidate;
+const cfxi_candidate *cfxi_backend_candidate(size_t i);
+
+/* Everything about a problem that its speed depends on, on one line. */
+void cfxi_backend_print_problem(const cfxi_problem *p, cfxi_out *out);
+
+/* `folder` holds the file tune.txt: measurements of earlier processes, to which those of this one
+ * are added. NULL: nothing is kept. A file that is damaged, of another CPU or another version is
+ * not used, and a folder that cannot be written is not an error. Any number of threads may share a
+ * tuner. NULL with *err set if memory is out. */
+cfxi_tuner *cfxi_backend_tuner_new(const char *folder, const cfx_allocator *allocator,
+                                   cfx_error *err);
+void cfxi_backend_tuner_free(cfxi_tuner *t);
+size_t cfxi_backend_tuner_measured(const cfxi_tuner *t);  /* problems, by this one */
+/* Which of the candidates (a bit for each) is fastest, from the file or by measuring; -1 if it
+ * cannot be measured. */
+int cfxi_backend_tune(cfxi_tuner *t, const cfxi_problem *p, unsigned candidates, cfx_runtime *rt);
+
 /* ---- what built-in kernels share (packing.c) ----------------------------------------------- */
 
 /* Weights in panels (tiles.h): `n` columns, `count` blocks of `k` lines. at(ctx, q, p) is where the

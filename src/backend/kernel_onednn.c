@@ -360,7 +360,8 @@ static void finish_unit(const finishing *f, int64_t unit)
         for (size_t s = f->k->fused; s < p->num_posts; s++)
             offset[s] = image * p->posts[s].rows[0] + y * p->posts[s].rows[1] +
                         i * p->posts[s].rows[2];
-        cfxi_backend_apply_posts(p, f->r, f->k->fused, f->r->out + at + i * (product ? 0 : c->ys[4]),
+        float *pixel = f->r->out + at + (product ? 0 : i * c->ys[4]);
+        cfxi_backend_apply_posts(p, f->r, f->k->fused, pixel,
                                  product ? p->n : c->groups * c->out_channels, offset);
     }
 }

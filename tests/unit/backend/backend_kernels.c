@@ -95,7 +95,8 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
     const int64_t gap = draw(3);
     const bool turned = draw(2);
     cfxi_problem p = {.kind = CFXI_PRODUCT, .isa = rt->isa, .threads = cfx_runtime_threads(rt),
-                      .onednn = onednn, .m = m, .n = n, .k = k, .x_row = k + gap, .out_row = n + gap,
+                      .onednn = onednn, .m = m, .n = n, .k = k,
+                      .x_row = k + gap, .out_row = n + gap,
                       .w_k = turned ? 1 : n, .w_n = turned ? k : 1, .has_bias = draw(2)};
     const int64_t rows[3] = {p.out_row, 0, 0};
     float *x = numbers(m * p.x_row - gap);
