@@ -124,8 +124,9 @@ def versions(results):
 def report(results, titles):
     parts = [versions(results)]
     for key, cells in groups(results).items():
-        parts += [f"{title_of(*key)}: milliseconds, medians of {results['rounds']} rounds, and half "
-                  "of the distance between the quartiles:", by_model(cells, titles, shown_time)]
+        parts += [f"{title_of(*key)}: milliseconds, medians of {results['rounds']} rounds, and "
+                  "half of the distance between the quartiles:",
+                  by_model(cells, titles, shown_time)]
     peaks = ", ".join(f"{p:.0f} GFLOP/s with {n}" for n, p in results["peaks"].items())
     parts += ["The time of the best other engine divided by that of cfx (the better of its two), "
               "and which engine that is:", by_cell(results, titles, shown_ratio),

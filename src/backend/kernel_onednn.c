@@ -47,7 +47,7 @@ static double multiplications(const cfxi_problem *p)
 static bool has_form(const cfxi_problem *p)
 {
     const cfxi_conv *c = &p->conv;
-    if (!p->onednn || p->num_posts > CFXI_MOST_POSTS)
+    if (!p->onednn || cfxi_backend_onednn_is_lost(p->onednn))
         return false;
     if (p->kind == CFXI_PRODUCT)
         return p->m > 0 && p->n > 0 && p->k > 0;
@@ -406,6 +406,10 @@ static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *e
 {
     const onednn_kernel *k = (const onednn_kernel *)kernel;
     const cfxi_onednn *d = k->d;
+    if (cfxi_backend_onednn_is_lost(d))
+        return cfx_error_set(err, CFX_E_UNSUPPORTED,
+                             "oneDNN cannot run in a child of fork(): prepare the model there "
+                             "again, or choose the built-in back end");
     const int before = cfxi_backend_onednn_threads(d, threads_of(&kernel->problem));
     void *scratch = k->scratch ? cfxi_rt_scratch(r->rt, k->scratch) : NULL;
     call *c = !k->scratch || scratch ? take_call(k) : NULL;

@@ -8,6 +8,8 @@
 
 #include "backend_impl.h"
 
+#include <sys/types.h>
+
 enum {
     CFXI_DNN_MAJOR = 3,
     CFXI_DNN_DIMS = 12,          /* the longest list of sizes */
@@ -121,6 +123,7 @@ struct cfxi_onednn {
     atomic_int owners;
     const cfx_allocator *allocator;
     cfxi_dnn_engine *engine;
+    pid_t process;     /* that it was loaded in */
     char version[40];  /* "3.2.0" */
 #define X(result, name, parameters) result(*name) parameters;
     CFXI_DNN_FUNCTIONS(X)
@@ -131,6 +134,10 @@ struct cfxi_onednn {
 /* OpenMP's number of threads is that of the calling thread: sets it and returns what it was, to be
  * set again afterwards. A primitive must run with as many as it was made for. (onednn_load.c) */
 int cfxi_backend_onednn_threads(const cfxi_onednn *d, int threads);
+
+/* Whether this process is a child that was forked since: OpenMP would wait there for threads that
+ * do not exist. */
+bool cfxi_backend_onednn_is_lost(const cfxi_onednn *d);
 
 /* ---- how a problem is put (onednn_recipe.c) ------------------------------------------------ */
 

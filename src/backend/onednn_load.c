@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static cfxi_onednn *refuse(cfx_error *err, const char *path, const char *why, const char *what)
 {
@@ -62,6 +63,7 @@ cfxi_onednn *cfxi_backend_onednn_open(const char *path, const cfx_allocator *all
         return cfxi_base_nomem(err), NULL;
     memset(d, 0, sizeof *d);
     d->allocator = allocator;
+    d->process = getpid();
     atomic_init(&d->owners, 1);
     bool ok = has_version(d, library, path, err) && find_functions(d, library, path, err);
     if (ok && d->engine_create(&d->engine, CFXI_DNN_CPU, 0) != 0) {
@@ -97,3 +99,5 @@ int cfxi_backend_onednn_threads(const cfxi_onednn *d, int threads)
         d->omp_set_num_threads(threads);
     return before;
 }
+
+bool cfxi_backend_onednn_is_lost(const cfxi_onednn *d) { return getpid() != d->process; }

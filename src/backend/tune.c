@@ -4,8 +4,9 @@
  *     AMD EPYC 00a10f11; cfx 0.1.0; oneDNN 3.2.0; product=128,768,768,...<tab>oneDNN<tab>1531000
  *
  * A line has the machine and the problem, the fastest candidate, and its nanoseconds. Lines are
- * only added, each with one write, so several processes can share a file; of two lines for a problem
- * the last counts. What does not read as a line is passed over; a file with another head is begun anew.
+ * only added, each with one write, so several processes can share a file; of two lines for a
+ * problem the last counts. What does not read as a line is passed over; a file with another head is
+ * begun anew.
  */
 #include "backend_impl.h"
 

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/cfx_onednn_XXXXXX";
@@ -145,6 +146,25 @@ static void check_clients(const cfxi_kernel *kernel, cfx_runtime *rt)
     }
 }
 
+/* In a child a kernel fails, and the back end takes no problems. */
+static void check_child(const cfxi_kernel *kernel, cfx_runtime *rt)
+{
+    static float x[M * K], out[M * N];
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        double cost;
+        cfx_error err = {0};
+        const cfxi_run r = {.rt = rt, .x = x, .out = out, .operands = {out}};
+        alarm(20);
+        const bool right = cfxi_backend_onednn.run(kernel, &r, &err) == CFX_E_UNSUPPORTED &&
+                           strstr(err.message, "fork") &&
+                           !cfxi_backend_onednn.query(&kernel->problem, &cost);
+        _exit(right ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
 TEST(many_clients)
 {
     cfx_error err = {0};
@@ -164,6 +184,7 @@ TEST(many_clients)
     REQUIRE(kernel != NULL);
     cfxi_backend_onednn_release(d);  /* the kernel keeps it */
     check_clients(kernel, rt);
+    check_child(kernel, rt);
     cfx_buffer text;
     cfxi_out out;
     cfx_buffer_init(&text, NULL);
