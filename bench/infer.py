@@ -22,8 +22,9 @@ Weights are random: time does not depend on them. Models are in bench/engines/mo
 tests/zoo. `start` of cfx is measured with cfx.runtime.load, in a process without torch.
 
 --peers names a folder with onnxruntime and openvino (see bench/package.py). --onednn names
-libdnnl.so. --json keeps all samples, and --show makes the tables from such a file. --update writes
-the tables of docs/benchmarks.md, with everything that was measured.
+libdnnl.so.3, where neither CFX_ONEDNN nor the Python package onednn-cpu-gomp does. --json keeps all
+samples, and --show makes the tables from such a file. --update writes the tables of
+docs/benchmarks.md, with everything that was measured.
 """
 import argparse
 import json
@@ -39,6 +40,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(ROOT / "python"), str(HERE)]
+from cfx._glue import places  # noqa: E402
 from engines import models, report  # noqa: E402
 
 PAGE = ROOT / "docs/benchmarks.md"
@@ -62,7 +64,7 @@ class Worker:
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(p) for p in paths if p),
                "OMP_NUM_THREADS": str(threads), "TORCHINDUCTOR_CACHE_DIR": caches}
         if options.onednn:
-            env["CFX_ONEDNN"] = str(options.onednn)
+            env[places.ONEDNN] = str(options.onednn)
         self.log = open(Path(caches) / "log", "w+")
         start = time.perf_counter()
         self.process = subprocess.Popen(
@@ -230,7 +232,7 @@ def parse():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.4, help="of a turn")
     parser.add_argument("--peers", type=Path, help="a folder with onnxruntime and openvino")
-    parser.add_argument("--onednn", type=Path, help="libdnnl.so")
+    parser.add_argument("--onednn", type=Path, default=places.onednn(), help="libdnnl.so.3")
     parser.add_argument("--json", type=Path, help="where all samples go")
     parser.add_argument("--show", type=Path, help="the tables of what --json has kept")
     parser.add_argument("--update", action="store_true", help="write docs/benchmarks.md")
