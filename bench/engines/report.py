@@ -11,7 +11,9 @@ def table(heads, rows):
 
 
 def number(x):
-    """Three digits, no more than three of them after the point."""
+    """Three digits or four, no more than three of them after the point; thousands from 10k on."""
+    if x >= 9999.5:
+        return f"{x / 1000:.0f}k"
     return f"{x:.{0 if x >= 100 else 1 if x >= 10 else 2 if x >= 1 else 3}f}"
 
 
