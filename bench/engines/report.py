@@ -95,7 +95,8 @@ def means(results):
         for engine in cells[0]["engines"]:
             found = [best(c, False)[1] / t for c in cells
                      for t in times_of(c, [engine]).values() if best(c, False)]
-            row.append(f"{statistics.geometric_mean(found):.2f}x ({len(found)})" if found else "-")
+            some = f" ({len(found)})" if len(found) < len(cells) else ""
+            row.append(f"{statistics.geometric_mean(found):.2f}x{some}" if found else "-")
         rows.append(row)
     return table(["", *results["cells"][0]["engines"]], rows)
 
@@ -132,8 +133,8 @@ def report(results, titles):
     peaks = ", ".join(f"{p:.0f} GFLOP/s with {n}" for n, p in results["peaks"].items())
     parts += ["The time of the best other engine divided by that of cfx (the better of its two), "
               "and which engine that is:", by_cell(results, titles, shown_ratio),
-              "Geometric means of the best other engine's time over each one's, and the number of "
-              "models:", means(results),
+              "Geometric means of the best other engine's time over each one's (and the number of "
+              "models, if it does not run all):", means(results),
               "Shares of the machine's peak that the best other engine and cfx reach (threads: "
               f"{peaks}):", by_cell(results, titles, shown_share)]
     key, cells = next(reversed(groups(results).items()))
