@@ -2,7 +2,7 @@
 Runtime, OpenVINO, cfx with its own kernels, cfx with oneDNN.
 
     python bench/infer.py [--models LIST] [--engines LIST] [--threads 1,2] [--batch 1,8]
-                          [--rounds 7] [--seconds 0.4] [--peers DIR] [--onednn FILE]
+                          [--rounds 7] [--seconds 0.4] [--least 3] [--peers DIR] [--onednn FILE]
                           [--json FILE] [--show FILE] [--update]
 
 For each model, batch size and number of threads there is a process for each engine, which loads the
@@ -132,7 +132,7 @@ def take_turns(workers, options):
     for number in range(options.rounds):
         order = list(workers)[number % len(workers):] + list(workers)[:number % len(workers)]
         for engine in order:
-            found = workers[engine].tell(do="run", seconds=options.seconds, least=3)
+            found = workers[engine].tell(do="run", seconds=options.seconds, least=options.least)
             rounds[engine].append(statistics.median(found["times"]))
             workers[engine].about["resident"] = found["resident"]
             time.sleep(PAUSE)
@@ -231,6 +231,7 @@ def parse():
     parser.add_argument("--batch", type=numbers, default=[1, 8])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.4, help="of a turn")
+    parser.add_argument("--least", type=int, default=3, help="runs of a turn, whatever it takes")
     parser.add_argument("--peers", type=Path, help="a folder with onnxruntime and openvino")
     parser.add_argument("--onednn", type=Path, default=places.onednn(), help="libdnnl.so.3")
     parser.add_argument("--json", type=Path, help="where all samples go")
