@@ -254,9 +254,10 @@ test-pythons:
 	$(Q)PYTHONS='$(PYTHONS)' TORCH='$(TORCH)' $$(sh tools/venv.sh --which) -u tests/pythons.py $(B) \
 	    make $(MAKEOVERRIDES)
 
+# But bench/infer.py, which takes hours and wants other engines: see its first lines.
 bench: $(BENCH_BIN) $(if $(PY_SRC),python)
 	$(Q)set -e; for b in $(BENCH_BIN); do echo "== $$b"; $$b; done; \
-	for b in $(filter-out bench/models.py,$(wildcard bench/*.py)); do \
+	for b in $(filter-out bench/models.py bench/infer.py,$(wildcard bench/*.py)); do \
 	    echo "== $$b"; PYTHONPATH=python $(PYTHON) $$b; done
 
 fuzz:

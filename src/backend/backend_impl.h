@@ -48,10 +48,13 @@ typedef enum cfxi_problem_kind { CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN } cf
  *   CONVOLUTION  of images whose channels lie side by side (channels last), in x and in out, with
  *                weights of any strides: `conv`, without the addresses
  *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements */
+typedef struct cfxi_onednn cfxi_onednn;
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
     unsigned threads;
+    cfxi_onednn *onednn;  /* the library, where it is loaded; else NULL. Borrowed; a kernel that
+                             uses it keeps it */
     int64_t m, n, k;
     int64_t x_row, out_row;
     int64_t w_k, w_n;
@@ -105,6 +108,59 @@ struct cfxi_kernel {
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
     cfxi_backend_chain;
+
+/* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
+
+/* Solves problems that have `onednn`. */
+extern const cfxi_backend cfxi_backend_onednn;
+
+/* Loads libdnnl.so, version 3, built for OpenMP. NULL if it is not there, is broken or another:
+ * *err says why, and the caller goes on without. The library itself stays in the process. */
+cfxi_onednn *cfxi_backend_onednn_open(const char *path, const cfx_allocator *allocator,
+                                      cfx_error *err);
+cfxi_onednn *cfxi_backend_onednn_retain(cfxi_onednn *d);
+void cfxi_backend_onednn_release(cfxi_onednn *d);  /* NULL is allowed */
+const char *cfxi_backend_onednn_version(const cfxi_onednn *d);  /* "3.2.0" */
+
+/* ---- choosing (choose.c, tune.c) ----------------------------------------------------------- */
+
+typedef enum cfxi_allowed { CFXI_ALLOW_BUILT_IN = 1, CFXI_ALLOW_ONEDNN = 2 } cfxi_allowed;
+
+/* Measures back ends, and keeps what it has found. */
+typedef struct cfxi_tuner cfxi_tuner;
+
+typedef struct cfxi_choosing {
+    unsigned allowed;   /* bits of cfxi_allowed; 0: all */
+    cfxi_tuner *tuner;  /* NULL: the costs that back ends estimate decide */
+    cfx_runtime *rt;    /* for a tuner */
+} cfxi_choosing;
+
+/* The fastest of the allowed back ends that solve the problem; NULL if none does. Where measuring
+ * fails, for want of memory, the estimates decide. */
+const cfxi_backend *cfxi_backend_choose(const cfxi_problem *p, const cfxi_choosing *how);
+
+/* The candidates, in order; NULL after the last. Their names differ, and are those of files. */
+typedef struct cfxi_candidate {
+    const char *name;
+    const cfxi_backend *backend;
+    cfxi_allowed which;
+} cfxi_candidate;
+const cfxi_candidate *cfxi_backend_candidate(size_t i);
+
+/* Everything about a problem that its speed depends on, on one line. */
+void cfxi_backend_print_problem(const cfxi_problem *p, cfxi_out *out);
+
+/* `folder` holds the file tune.txt: measurements of earlier processes, to which those of this one
+ * are added. NULL: nothing is kept. A file that is damaged, of another CPU or another version is
+ * not used, and a folder that cannot be written is not an error. Any number of threads may share a
+ * tuner. NULL with *err set if memory is out. */
+cfxi_tuner *cfxi_backend_tuner_new(const char *folder, const cfx_allocator *allocator,
+                                   cfx_error *err);
+void cfxi_backend_tuner_free(cfxi_tuner *t);
+size_t cfxi_backend_tuner_measured(const cfxi_tuner *t);  /* problems, by this one */
+/* Which of the candidates (a bit for each) is fastest, from the file or by measuring; -1 if it
+ * cannot be measured. */
+int cfxi_backend_tune(cfxi_tuner *t, const cfxi_problem *p, unsigned candidates, cfx_runtime *rt);
 
 /* ---- what built-in kernels share (packing.c) ----------------------------------------------- */
 

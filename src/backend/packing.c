@@ -41,14 +41,6 @@ cfxi_fused_posts cfxi_backend_fuse_posts(const cfxi_problem *p)
     return f;
 }
 
-static void clamp(float *x, int64_t n, float low, float high)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const float y = x[i] < low ? low : x[i];
-        x[i] = y > high ? high : y;
-    }
-}
-
 static void apply_chain(const cfxi_post *post, const cfxi_run *r, float *x, int64_t n,
                         int64_t offset)
 {
@@ -67,6 +59,7 @@ void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t f
                                  ? r->operands[post->operand] + offset[i] : NULL;
         const void *one[] = {x};
         const void *two[] = {x, other};
+        const cfxi_scalars bounds = {.f = {post->low, post->high}};
         switch (post->kind) {
         case CFXI_POST_ADD:
             cfxi_elementwise_block_of(r->rt, CFXI_FN_add, CFXI_IN_F32)(&post->s, n, two, x);
@@ -75,7 +68,7 @@ void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t f
             cfxi_elementwise_block_of(r->rt, CFXI_FN_mul, CFXI_IN_F32)(&post->s, n, two, x);
             break;
         case CFXI_POST_CLAMP:
-            clamp(x, n, post->low, post->high);
+            cfxi_elementwise_block_of(r->rt, CFXI_FN_hardtanh, CFXI_IN_F32)(&bounds, n, one, x);
             break;
         case CFXI_POST_FN:
             cfxi_elementwise_block_of(r->rt, post->fn, CFXI_IN_F32)(&post->s, n, one, x);

@@ -1,5 +1,6 @@
-/* backend_kernels.c - built-in kernels against plain loops in double: random problems with odd
- * sizes, strides, padding, groups and posts, for each instruction set of the machine. */
+/* backend_kernels.c - kernels against plain loops in double: random problems with odd sizes,
+ * strides, padding, groups and posts, for each instruction set of the machine, and for oneDNN where
+ * CFX_ONEDNN names libdnnl.so. */
 #include "backend/backend_impl.h"
 
 #include "test_alloc.h"
@@ -62,12 +63,27 @@ static double after_posts(const cfxi_problem *p, float *const *operands, double 
     return x;
 }
 
-static void run_kernel(const cfxi_backend *b, cfx_runtime *rt, const cfxi_problem *p,
+/* oneDNN has no fast convolutions whose pixels lie apart, or with windows that see only padding. */
+static bool onednn_may_refuse(const cfxi_problem *p)
+{
+    const cfxi_conv *c = &p->conv;
+    bool outside = false;
+    for (int d = 1; d < CFXI_SPATIAL; d++)
+        outside = outside || c->before[d] > (c->kernel[d] - 1) * c->dilation[d];
+    return p->onednn && p->kind == CFXI_CONVOLUTION &&
+           (outside || c->ys[4] != c->groups * c->out_channels);
+}
+
+/* False if the back end does not take the problem, which only oneDNN may do. */
+static bool run_kernel(const cfxi_backend *b, cfx_runtime *rt, const cfxi_problem *p,
                        const cfxi_constants *c, const float *x, float *out, float *const *operands)
 {
     cfx_error err = {0};
     double cost = -1;
-    CHECK(b->query(p, &cost) && cost >= 0);
+    const bool can = b->query(p, &cost);
+    CHECK(can ? cost >= 0 : onednn_may_refuse(p));
+    if (!can)
+        return false;
     cfxi_kernel *k = b->prepare(p, c, cfxi_base_allocator(NULL), &err);
     CHECK(k != NULL);
     cfxi_run r = {.rt = rt, .x = x, .out = out};
@@ -76,6 +92,7 @@ static void run_kernel(const cfxi_backend *b, cfx_runtime *rt, const cfxi_proble
     CHECK(k && b->run(k, &r, &err) == CFX_OK);
     if (k)
         b->release(k);
+    return true;
 }
 
 static bool close_to(double want, float got, int64_t terms)
@@ -83,12 +100,15 @@ static bool close_to(double want, float got, int64_t terms)
     return fabs(want - got) <= 2e-6 * (20 + (double)terms * 2);
 }
 
-static void check_product(cfx_runtime *rt, int64_t m, int64_t n, int64_t k)
+static cfxi_onednn *onednn;  /* while it is being tested */
+
+static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int64_t n, int64_t k)
 {
     const int64_t gap = draw(3);
     const bool turned = draw(2);
     cfxi_problem p = {.kind = CFXI_PRODUCT, .isa = rt->isa, .threads = cfx_runtime_threads(rt),
-                      .m = m, .n = n, .k = k, .x_row = k + gap, .out_row = n + gap,
+                      .onednn = onednn, .m = m, .n = n, .k = k,
+                      .x_row = k + gap, .out_row = n + gap,
                       .w_k = turned ? 1 : n, .w_n = turned ? k : 1, .has_bias = draw(2)};
     const int64_t rows[3] = {p.out_row, 0, 0};
     float *x = numbers(m * p.x_row - gap);
@@ -99,9 +119,9 @@ static void check_product(cfx_runtime *rt, int64_t m, int64_t n, int64_t k)
     float *operands[CFXI_MOST_POSTS] = {0};
     add_posts(&p, operands, m * p.out_row - gap, rows);
     const cfxi_constants c = {w, bias, scale};
-    run_kernel(&cfxi_backend_product, rt, &p, &c, x, out, operands);
+    const bool ran = run_kernel(b, rt, &p, &c, x, out, operands);
     bool same = true;
-    for (int64_t i = 0; i < m; i++)
+    for (int64_t i = 0; ran && i < m; i++)
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
             for (int64_t q = 0; q < k; q++)
@@ -114,6 +134,7 @@ static void check_product(cfx_runtime *rt, int64_t m, int64_t n, int64_t k)
     for (size_t i = 0; i < p.num_posts; i++)
         free(operands[i]);
     free(x), free(w), free(bias), free(scale), free(out);
+    return ran;
 }
 
 static double conv_at(const cfxi_conv *c, const float *x, const float *w, int64_t b, int64_t g,
@@ -137,7 +158,7 @@ static double conv_at(const cfxi_conv *c, const float *x, const float *w, int64_
 /* A random convolution; channels last, with gaps between pixels of the result now and then. */
 static cfxi_problem draw_conv(const cfx_runtime *rt, bool depthwise)
 {
-    cfxi_problem p = {.kind = CFXI_CONVOLUTION, .isa = rt->isa,
+    cfxi_problem p = {.kind = CFXI_CONVOLUTION, .isa = rt->isa, .onednn = onednn,
                       .threads = cfx_runtime_threads(rt), .has_bias = draw(2)};
     cfxi_conv *c = &p.conv;
     c->batch = 1 + draw(2);
@@ -167,7 +188,7 @@ static cfxi_problem draw_conv(const cfx_runtime *rt, bool depthwise)
     return p;
 }
 
-static void check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
+static bool check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
 {
     cfxi_problem p = draw_conv(rt, depthwise);
     const cfxi_conv *c = &p.conv;
@@ -181,9 +202,9 @@ static void check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
     float *operands[CFXI_MOST_POSTS] = {0};
     add_posts(&p, operands, c->batch * c->ys[0], rows);
     const cfxi_constants constants = {w, bias, scale};
-    run_kernel(b, rt, &p, &constants, x, out, operands);
+    const bool ran = run_kernel(b, rt, &p, &constants, x, out, operands);
     bool same = true;
-    for (int64_t i = 0; i < c->batch * channels * c->out[1] * c->out[2]; i++) {
+    for (int64_t i = 0; ran && i < c->batch * channels * c->out[1] * c->out[2]; i++) {
         const int64_t z = i % c->out[2];
         const int64_t y = i / c->out[2] % c->out[1];
         const int64_t o = i / c->out[2] / c->out[1] % channels;
@@ -198,6 +219,7 @@ static void check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
     for (size_t i = 0; i < p.num_posts; i++)
         free(operands[i]);
     free(x), free(w), free(bias), free(scale), free(out);
+    return ran;
 }
 
 static void check_isa(cfx_isa isa)
@@ -210,7 +232,8 @@ static void check_isa(cfx_isa isa)
         return;
     }
     for (int i = 0; i < 120; i++)
-        check_product(rt, 1 + draw(i % 4 ? 20 : 90), 1 + draw(i % 3 ? 40 : 300), 1 + draw(70));
+        check_product(rt, &cfxi_backend_product, 1 + draw(i % 4 ? 20 : 90),
+                      1 + draw(i % 3 ? 40 : 300), 1 + draw(70));
     for (int i = 0; i < 150; i++)
         check_conv(rt, &cfxi_backend_convolution, false);
     for (int i = 0; i < 100; i++)
@@ -219,19 +242,67 @@ static void check_isa(cfx_isa isa)
 }
 
 /* NaN and infinities go through the clamp as through PyTorch's relu. */
-TEST(specials)
+static void check_specials(const cfxi_backend *b)
 {
     cfx_runtime *rt = cfx_runtime_new(NULL, NULL);
-    const float x[] = {NAN, INFINITY, -INFINITY, -1};
-    const float w[] = {1};
-    float out[4];
-    cfxi_problem p = {.kind = CFXI_PRODUCT, .isa = rt->isa, .threads = 1, .m = 4, .n = 1, .k = 1,
-                      .x_row = 1, .out_row = 1, .w_k = 1, .w_n = 1, .num_posts = 1,
-                      .posts = {{.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY}}};
+    enum { ROWS = 4, COLUMNS = 40 };
+    const float x[ROWS] = {NAN, INFINITY, -INFINITY, -1};
+    float w[COLUMNS];
+    float out[ROWS * COLUMNS];
+    for (int i = 0; i < COLUMNS; i++)
+        w[i] = 1;
+    const cfxi_problem p = {.kind = CFXI_PRODUCT, .isa = rt->isa, .threads = 1, .onednn = onednn,
+                            .m = ROWS, .n = COLUMNS, .k = 1, .x_row = 1, .out_row = COLUMNS,
+                            .w_k = COLUMNS, .w_n = 1, .num_posts = 1,
+                            .posts = {{.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY}}};
     const cfxi_constants c = {w, NULL, NULL};
-    run_kernel(&cfxi_backend_product, rt, &p, &c, x, out, (float *const[CFXI_MOST_POSTS]){0});
-    CHECK(isnan(out[0]) && isinf(out[1]) && out[2] == 0 && out[3] == 0);
+    CHECK(run_kernel(b, rt, &p, &c, x, out, (float *const[CFXI_MOST_POSTS]){0}));
+    for (int i = 0; i < COLUMNS; i++)
+        CHECK(isnan(out[i]) && isinf(out[COLUMNS + i]) && out[2 * COLUMNS + i] == 0 &&
+              out[3 * COLUMNS + i] == 0);
     cfx_runtime_free(rt);
+}
+
+TEST(specials) { check_specials(&cfxi_backend_product); }
+
+/* The library that CFX_ONEDNN names; NULL, and a line that says so, if there is none. */
+static cfxi_onednn *open_onednn(void)
+{
+    cfx_error err = {0};
+    const char *path = getenv("CFX_ONEDNN");
+    cfxi_onednn *d =
+        path ? cfxi_backend_onednn_open(path, cfxi_base_allocator(NULL), &err) : NULL;
+    if (!path)
+        printf("onednn: 1 skipped, because CFX_ONEDNN does not name libdnnl.so\n");
+    else if (!CHECK(d != NULL))
+        printf("    %s\n", err.message);
+    return d;
+}
+
+static void check_onednn(unsigned threads)
+{
+    const cfx_runtime_options options = {.threads = threads};
+    cfx_runtime *rt = cfx_runtime_new(&options, NULL);
+    for (int i = 0; i < 120; i++)
+        CHECK(check_product(rt, &cfxi_backend_onednn, 1 + draw(i % 4 ? 20 : 90),
+                            1 + draw(i % 3 ? 40 : 300), 1 + draw(70)));
+    for (int i = 0; i < 150; i++)
+        check_conv(rt, &cfxi_backend_onednn, false);
+    for (int i = 0; i < 100; i++)
+        check_conv(rt, &cfxi_backend_onednn, true);
+    cfx_runtime_free(rt);
+}
+
+TEST(onednn)
+{
+    onednn = open_onednn();
+    if (!onednn)
+        return;
+    check_specials(&cfxi_backend_onednn);
+    check_onednn(1);
+    check_onednn(2);
+    cfxi_backend_onednn_release(onednn);
+    onednn = NULL;
 }
 
 TEST(plain) { check_isa(CFX_ISA_PLAIN); }

@@ -1,0 +1,263 @@
+/* backends.c - the products and convolutions of ResNet-50 and BERT-base, by each back end.
+ *
+ *     backends [--threads N] [--batch N] [--rounds N] [LIBDNNL]
+ *
+ * Back ends take turns of 20 ms; microseconds of the fastest run in all rounds (10). Padding counts
+ * as work, which oneDNN leaves out at the edges. Without the path of libdnnl.so only the built-in
+ * kernels are measured. Results of the two must agree.
+ */
+#include "backend/backend_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct shape {
+    const char *name;
+    int times;                           /* in the model */
+    int64_t k, n;                        /* channels */
+    int64_t in, window, stride, before;  /* of a convolution; window 1: a product of in * in rows */
+    bool adds, clamps, gelu;
+} shape;
+
+/* A window of 1 is a product; `in` is then the side of the image, or 0 for BERT's 128 rows. */
+static const shape shapes[] = {
+    {"conv1 7x7/2", 1, 3, 64, 224, 7, 2, 3, false, true, false},
+    {"stage 1: 1x1, first", 1, 64, 64, 56, 1, 1, 0, false, true, false},
+    {"stage 1: 1x1 down", 2, 256, 64, 56, 1, 1, 0, false, true, false},
+    {"stage 1: 3x3", 3, 64, 64, 56, 3, 1, 1, false, true, false},
+    {"stage 1: 1x1 up, add", 3, 64, 256, 56, 1, 1, 0, true, true, false},
+    {"stage 2: 1x1 down, first", 1, 256, 128, 56, 1, 1, 0, false, true, false},
+    {"stage 2: 3x3/2", 1, 128, 128, 56, 3, 2, 1, false, true, false},
+    {"stage 2: 1x1/2 shortcut", 1, 256, 512, 56, 1, 2, 0, false, false, false},
+    {"stage 2: 1x1 down", 3, 512, 128, 28, 1, 1, 0, false, true, false},
+    {"stage 2: 3x3", 3, 128, 128, 28, 3, 1, 1, false, true, false},
+    {"stage 2: 1x1 up, add", 4, 128, 512, 28, 1, 1, 0, true, true, false},
+    {"stage 3: 1x1 down, first", 1, 512, 256, 28, 1, 1, 0, false, true, false},
+    {"stage 3: 3x3/2", 1, 256, 256, 28, 3, 2, 1, false, true, false},
+    {"stage 3: 1x1/2 shortcut", 1, 512, 1024, 28, 1, 2, 0, false, false, false},
+    {"stage 3: 1x1 down", 5, 1024, 256, 14, 1, 1, 0, false, true, false},
+    {"stage 3: 3x3", 5, 256, 256, 14, 3, 1, 1, false, true, false},
+    {"stage 3: 1x1 up, add", 6, 256, 1024, 14, 1, 1, 0, true, true, false},
+    {"stage 4: 1x1 down, first", 1, 1024, 512, 14, 1, 1, 0, false, true, false},
+    {"stage 4: 3x3/2", 1, 512, 512, 14, 3, 2, 1, false, true, false},
+    {"stage 4: 1x1/2 shortcut", 1, 1024, 2048, 14, 1, 2, 0, false, false, false},
+    {"stage 4: 1x1 down", 2, 2048, 512, 7, 1, 1, 0, false, true, false},
+    {"stage 4: 3x3", 2, 512, 512, 7, 3, 1, 1, false, true, false},
+    {"stage 4: 1x1 up, add", 3, 512, 2048, 7, 1, 1, 0, true, true, false},
+    {"BERT: q, k, v", 36, 768, 768, 0, 1, 1, 0, false, false, false},
+    {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, true, false, false},
+    {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, false, false, true},
+    {"BERT: down, add", 12, 3072, 768, 0, 1, 1, 0, true, false, false},
+};
+
+typedef struct settings {
+    unsigned threads;
+    int64_t batch;
+    int rounds;
+    cfxi_onednn *onednn;
+    cfx_runtime *rt;
+} settings;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static float *numbers(int64_t n, float scale)
+{
+    float *x = aligned_alloc(64, ((size_t)n * sizeof *x + 63) / 64 * 64);
+    uint32_t state = 1;
+    if (!x)
+        exit(1);
+    for (int64_t i = 0; i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = ((float)(state >> 8) / (float)(1 << 24) - 0.5f) * scale;
+    }
+    return x;
+}
+
+/* ---- the problem --------------------------------------------------------------------------- */
+
+static void describe_conv(cfxi_problem *p, const shape *s, int64_t batch)
+{
+    const int64_t out = (s->in + 2 * s->before - s->window) / s->stride + 1;
+    p->kind = CFXI_CONVOLUTION;
+    p->conv = (cfxi_conv){
+        .batch = batch, .groups = 1, .in_channels = s->k, .out_channels = s->n,
+        .in = {1, s->in, s->in}, .out = {1, out, out}, .kernel = {1, s->window, s->window},
+        .stride = {1, s->stride, s->stride}, .before = {0, s->before, s->before},
+        .dilation = {1, 1, 1}, .xs = {s->in * s->in * s->k, 1, 0, s->in * s->k, s->k},
+        .ys = {out * out * s->n, 1, 0, out * s->n, s->n},
+        .ws = {s->window * s->window * s->k, s->window * s->window, 0, s->window, 1}};
+    p->m = batch * out * out;
+}
+
+static cfxi_problem describe(const shape *s, const settings *o)
+{
+    cfxi_problem p = {.kind = CFXI_PRODUCT, .isa = o->rt->isa, .threads = o->threads,
+                      .onednn = o->onednn, .n = s->n, .k = s->k, .x_row = s->k, .out_row = s->n,
+                      .w_k = 1, .w_n = s->k, .has_bias = true};
+    p.m = o->batch * (s->in ? s->in * s->in : 128);
+    if (s->window > 1 || s->stride > 1)
+        describe_conv(&p, s, o->batch);
+    if (s->adds)
+        p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_ADD, .rows = {s->n}};
+    if (s->clamps)
+        p.posts[p.num_posts++] =
+            (cfxi_post){.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY};
+    if (s->gelu)
+        p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_FN, .fn = CFXI_FN_gelu};
+    return p;
+}
+
+static double flops(const shape *s, const cfxi_problem *p)
+{
+    return 2.0 * (double)p->m * (double)s->n * (double)(s->k * s->window * s->window);
+}
+
+/* ---- measuring ----------------------------------------------------------------------------- */
+
+typedef struct contender {
+    cfxi_kernel *kernel;
+    float *out;
+    double best;  /* microseconds */
+    char text[60];
+} contender;
+
+/* For 20 ms: a thread that was just woken may share the caller's processor for some of them. */
+static void run_often(contender *c, const settings *o, const float *x, const float *other)
+{
+    const cfxi_run r = {.rt = o->rt, .x = x, .out = c->out, .operands = {other}};
+    const double end = now() + 0.02;
+    while (now() < end) {
+        const double start = now();
+        if (c->kernel->backend->run(c->kernel, &r, NULL) != CFX_OK)
+            exit(1);
+        const double took = (now() - start) * 1e6;
+        c->best = c->best == 0 || took < c->best ? took : c->best;
+    }
+}
+
+static void pause_briefly(void)
+{
+    const struct timespec t = {.tv_nsec = 20000000};  /* OpenMP's threads fall asleep */
+    nanosleep(&t, NULL);
+}
+
+static void check_same(const shape *s, const contender *a, const contender *b, int64_t n)
+{
+    double most = 0;
+    double far = 0;
+    for (int64_t i = 0; i < n; i++) {
+        most = fmax(most, fabs(a->out[i]));
+        far = fmax(far, fabs(a->out[i] - b->out[i]));
+    }
+    if (!(far <= 1e-4 * most)) {
+        fprintf(stderr, "%s: the results differ by %g\n", s->name, far);
+        exit(1);
+    }
+}
+
+static void prepare(contender *c, const cfxi_backend *b, const cfxi_problem *p,
+                    const cfxi_constants *constants, int64_t n)
+{
+    cfx_error err = {0};
+    double cost;
+    if (!b || !b->query(p, &cost))
+        return;
+    c->kernel = b->prepare(p, constants, cfxi_base_allocator(NULL), &err);
+    if (!c->kernel)
+        exit(fprintf(stderr, "%s\n", err.message));
+    c->out = numbers(n, 0);
+    cfx_buffer text;
+    cfxi_out out;
+    cfx_buffer_init(&text, NULL);
+    cfxi_base_out_begin(&out, cfx_buffer_sink(&text));
+    b->print(c->kernel, &out);
+    cfxi_base_out_end(&out, NULL);
+    snprintf(c->text, sizeof c->text, "%.*s", (int)text.size, text.data);
+    cfx_buffer_free(&text);
+}
+
+static void measure(const shape *s, const settings *o, double total[2])
+{
+    static contender both[2];
+    const cfxi_problem p = describe(s, o);
+    const bool conv = p.kind == CFXI_CONVOLUTION;
+    const int64_t outputs = p.m * s->n;
+    float *x = numbers(conv ? o->batch * p.conv.xs[0] : p.m * s->k, 2);
+    float *w = numbers(s->k * s->n * s->window * s->window, 0.2f);
+    float *bias = numbers(s->n, 1);
+    float *other = numbers(outputs, 2);
+    const cfxi_constants constants = {w, bias, NULL};
+    memset(both, 0, sizeof both);
+    prepare(&both[0], conv ? &cfxi_backend_convolution : &cfxi_backend_product, &p, &constants,
+            outputs);
+    prepare(&both[1], o->onednn ? &cfxi_backend_onednn : NULL, &p, &constants, outputs);
+    for (int round = 0; round < o->rounds; round++)
+        for (int i = 0; i < 2; i++)
+            if (both[i].kernel) {
+                run_often(&both[i], o, x, other);
+                pause_briefly();
+            }
+    printf("| %s | %d |", s->name, s->times);
+    for (int i = 0; i < 2; i++) {
+        if (!both[i].kernel) {
+            printf(" - | - |");
+            continue;
+        }
+        total[i] += both[i].best * s->times;
+        printf(" %.0f | %.0f |", both[i].best, flops(s, &p) / both[i].best * 1e-3);
+    }
+    if (both[1].kernel) {
+        printf(" %.2fx | %s |", both[1].best / both[0].best, both[1].text + 8);
+        check_same(s, &both[0], &both[1], outputs);
+    }
+    printf("\n");
+    fflush(stdout);
+    for (int i = 0; i < 2; i++)
+        if (both[i].kernel) {
+            both[i].kernel->backend->release(both[i].kernel);
+            free(both[i].out);
+        }
+    free(x), free(w), free(bias), free(other);
+}
+
+int main(int argc, char **argv)
+{
+    settings o = {.threads = 2, .batch = 1, .rounds = 10};
+    for (int i = 1; i < argc; i++) {
+        const bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--threads") == 0 && more)
+            o.threads = (unsigned)atoi(argv[++i]);
+        else if (strcmp(argv[i], "--batch") == 0 && more)
+            o.batch = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--rounds") == 0 && more)
+            o.rounds = atoi(argv[++i]);
+        else {
+            cfx_error err = {0};
+            o.onednn = cfxi_backend_onednn_open(argv[i], cfxi_base_allocator(NULL), &err);
+            if (!o.onednn)
+                return fprintf(stderr, "%s\n", err.message), 1;
+        }
+    }
+    if (o.threads < 1 || o.batch < 1 || o.rounds < 1)
+        return fprintf(stderr, "backends: threads, batch, rounds: 1 or more\n"), 2;
+    const cfx_runtime_options options = {.threads = o.threads};
+    o.rt = cfx_runtime_new(&options, NULL);
+    double resnet[2] = {0}, bert[2] = {0};
+    printf("%u threads, batch %lld; microseconds and GFLOP/s\n\n", o.threads, (long long)o.batch);
+    printf("| problem | times | built-in | GFLOP/s | oneDNN | GFLOP/s | ratio | oneDNN's kernel |\n"
+           "|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        measure(&shapes[i], &o, shapes[i].in ? resnet : bert);
+    printf("\nResNet-50: built-in %.1f ms, oneDNN %.1f ms; BERT-base: %.1f ms, %.1f ms\n",
+           resnet[0] * 1e-3, resnet[1] * 1e-3, bert[0] * 1e-3, bert[1] * 1e-3);
+    cfx_runtime_free(o.rt);
+    cfxi_backend_onednn_release(o.onednn);
+    return 0;
+}

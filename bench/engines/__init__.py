@@ -1,0 +1,1 @@
+"""The parts of bench/infer.py: models, the files that engines read, workers, tables."""

@@ -1,0 +1,278 @@
+"""Inference engines on the same models: eager PyTorch, torch.compile (as it is, and frozen), ONNX
+Runtime, OpenVINO, cfx with its own kernels, cfx with oneDNN.
+
+    python bench/infer.py [--models LIST] [--engines LIST] [--threads 1,2] [--batch 1,8]
+                          [--rounds 7] [--seconds 0.4] [--least 3] [--peers DIR] [--onednn FILE]
+                          [--json FILE] [--show FILE] [--update]
+
+For each model, batch size and number of threads there is a process for each engine, which loads the
+model from a file, runs it once, and is compared with eager PyTorch: results must agree to 1e-4 of
+the largest magnitude. Then the engines take turns for some rounds; in each turn an engine runs the
+model once uncounted and then for --seconds. Its time in a round is the median; what is shown is the
+median of the rounds, and half of the distance between their quartiles in percent.
+
+    start     seconds from the start of the process until the first result is there
+    ready     seconds from the file to something that runs at full speed: loading, compiling, and
+              what the first run takes longer than later ones. torch.compile has empty caches
+    memory    that the process has gained after the last round (pages of mapped files count)
+    peak      floating-point operations (torch.utils.flop_counter) over the time, as a share of the
+              most that a loop of multiply-adds on registers reaches (build/bench/peak)
+
+Weights are random: time does not depend on them. Models are in bench/engines/models.py and
+tests/zoo. `start` of cfx is measured with cfx.runtime.load, in a process without torch.
+
+--peers names a folder with onnxruntime and openvino (see bench/package.py). --onednn names
+libdnnl.so.3, where neither CFX_ONEDNN nor the Python package onednn-cpu-gomp does. --json keeps all
+samples, and --show makes the tables from such a file. --update writes the tables of
+docs/benchmarks.md, with everything that was measured.
+"""
+import argparse
+import json
+import os
+import select
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(ROOT / "python"), str(HERE)]
+from cfx._glue import places  # noqa: E402
+from engines import models, report  # noqa: E402
+
+PAGE = ROOT / "docs/benchmarks.md"
+ENGINES = ("eager", "compile", "frozen", "ORT", "OpenVINO", "cfx", "oneDNN")
+CLOSE = 1e-4
+LONGEST = 900  # seconds until an answer
+PAUSE = 0.03   # seconds after a turn, in which threads that wait actively fall asleep
+
+
+class Lost(Exception):
+    """A worker ended, or takes too long."""
+
+
+class Worker:
+    """A process with one engine and one model."""
+
+    def __init__(self, engine, folder, threads, options):
+        self.engine = engine
+        caches = tempfile.mkdtemp(dir=folder)
+        paths = [ROOT / "python", HERE, ROOT / "tests", options.peers or ""]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(p) for p in paths if p),
+               "OMP_NUM_THREADS": str(threads), "TORCHINDUCTOR_CACHE_DIR": caches}
+        if options.onednn:
+            env[places.ONEDNN] = str(options.onednn)
+        self.log = open(Path(caches) / "log", "w+")
+        start = time.perf_counter()
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "engines.worker", engine, str(folder),
+             str(threads)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.log, text=True)
+        self.about, self.started = {}, start
+
+    def begin(self):
+        """Waits for the first result, and compares it."""
+        self.about = self.answer()
+        self.about["start"] = time.perf_counter() - self.started
+        if not self.problem():
+            self.about.update(self.tell(do="check"))
+        if self.about.get("far", 0) > CLOSE:
+            self.about["failed"] = f"results differ by {self.about['far']:.1e}"
+
+    def problem(self):
+        return {k: v for k, v in self.about.items() if k in ("missing", "failed")}
+
+    def answer(self):
+        ready, _, _ = select.select([self.process.stdout], [], [], LONGEST)
+        line = self.process.stdout.readline() if ready else ""
+        if not line:
+            self.log.seek(0)
+            last = self.log.read().strip().splitlines()[-1:] or ["no message"]
+            raise Lost(last[0] if ready else f"no answer in {LONGEST} s")
+        return json.loads(line)
+
+    def tell(self, **what):
+        print(json.dumps(what), file=self.process.stdin, flush=True)
+        return self.answer()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.log.close()
+
+
+# ---- one cell: a model, a batch size, a number of threads ---------------------------------------
+
+
+def progress(text):
+    print(text, end="", file=sys.stderr, flush=True)
+
+
+def start_worker(engine, folder, threads, options):
+    """(a worker whose results agree with eager PyTorch, None) or (None, what is wrong)"""
+    worker = Worker(engine, folder, threads, options)
+    try:
+        worker.begin()
+    except Lost as error:
+        worker.about["failed"] = str(error)
+    if worker.problem():
+        worker.end()
+        return None, worker.problem()
+    return worker, None
+
+
+def take_turns(workers, options):
+    """The times of each engine, in seconds: a median for each round."""
+    rounds = {engine: [] for engine in workers}
+    for number in range(options.rounds):
+        order = list(workers)[number % len(workers):] + list(workers)[:number % len(workers)]
+        for engine in order:
+            found = workers[engine].tell(do="run", seconds=options.seconds, least=options.least)
+            rounds[engine].append(statistics.median(found["times"]))
+            workers[engine].about["resident"] = found["resident"]
+            time.sleep(PAUSE)
+        progress(".")
+    return rounds
+
+
+def start_of_file(folder, threads, options):
+    """Seconds from the start of a process until cfx's first result from a file."""
+    worker, _ = start_worker("cfx file", folder, threads, options)
+    if worker is None:
+        return None
+    worker.end()
+    return worker.about["start"]
+
+
+def summary(about, rounds):
+    """What is kept of an engine."""
+    middle = statistics.median(rounds)
+    quarters = statistics.quantiles(rounds, n=4) if len(rounds) > 1 else [middle, middle, middle]
+    late = max(0, about["first"] - middle)
+    return {"time": middle, "spread": (quarters[2] - quarters[0]) / 2 / middle, "rounds": rounds,
+            "ready": about["ready"] + late,
+            "memory": about["resident"] - about["before"],
+            "start": about["start"], "far": about["far"], "how": about["how"]}  # fmt: skip
+
+
+def measure(folder, threads, options):
+    """{engine: summary, or {"missing": ...}, or {"failed": ...}}"""
+    workers, found = {}, {}
+    try:
+        for engine in options.engines:
+            progress(f" {engine}")
+            worker, problem = start_worker(engine, folder, threads, options)
+            if worker is None:
+                found[engine] = problem
+                progress(f" ({', '.join(f'{k}: {v}' for k, v in problem.items())})")
+            else:
+                workers[engine] = worker
+        progress(" ")
+        if workers:
+            rounds = take_turns(workers, options)
+            found.update({e: summary(workers[e].about, rounds[e]) for e in workers})
+    finally:
+        for worker in workers.values():
+            worker.end()
+    if "time" in found.get("cfx", {}):
+        found["cfx"]["start"] = start_of_file(folder, threads, options)
+    progress("\n")
+    return {engine: found[engine] for engine in options.engines}
+
+
+# ---- all ----------------------------------------------------------------------------------------
+
+
+def write_files(name, batch, folder):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "python", HERE)))}
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "engines.files", name, str(batch),
+                           str(folder)], env=env, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{name}: {done.stderr[-2000:]}")
+    return json.loads((folder / "facts.json").read_text())
+
+
+def measure_peaks(peaks, threads):
+    """GFLOP/s by number of threads, the most that was seen; none if the program is not built."""
+    program = ROOT / "build/bench/peak"
+    if not program.exists():
+        print("make build/bench/peak: without it, there are no shares of the peak")
+        return
+    for n in map(str, threads):
+        out = subprocess.run([program, n], capture_output=True, text=True, check=True).stdout
+        peaks[n] = max(float(out.split()[0]), peaks.get(n, 0))
+
+
+def names(text, every, what):
+    """A list from the command line; "seven" stands for the first seven models."""
+    if not text:
+        return list(every)
+    chosen = [n for part in text.split(",") for n in (models.SEVEN if part == "seven" else [part])]
+    unknown = [name for name in chosen if name not in every]
+    if unknown:
+        raise SystemExit(f"no {what} '{unknown[0]}': there are {', '.join(every)}")
+    return chosen
+
+
+def numbers(text):
+    return [int(part) for part in text.split(",")]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", help="names, or seven: those of the design; default: all")
+    parser.add_argument("--engines", help=f"default: {','.join(ENGINES)}")
+    parser.add_argument("--threads", type=numbers, default=[1, 2])
+    parser.add_argument("--batch", type=numbers, default=[1, 8])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.4, help="of a turn")
+    parser.add_argument("--least", type=int, default=3, help="runs of a turn, whatever it takes")
+    parser.add_argument("--peers", type=Path, help="a folder with onnxruntime and openvino")
+    parser.add_argument("--onednn", type=Path, default=places.onednn(), help="libdnnl.so.3")
+    parser.add_argument("--json", type=Path, help="where all samples go")
+    parser.add_argument("--show", type=Path, help="the tables of what --json has kept")
+    parser.add_argument("--update", action="store_true", help="write docs/benchmarks.md")
+    options = parser.parse_args()
+    options.models = names(options.models, models.TITLES, "model")
+    options.engines = names(options.engines, ENGINES, "engine")
+    return options
+
+
+def measure_all(options):
+    results = {"peaks": {}, "rounds": options.rounds, "cells": []}
+    measure_peaks(results["peaks"], options.threads)
+    count, total = 0, len(options.models) * len(options.batch) * len(options.threads)
+    for name in options.models:
+        for batch in options.batch:
+            with tempfile.TemporaryDirectory() as made:
+                facts = write_files(name, batch, Path(made))
+                for threads in options.threads:
+                    count += 1
+                    progress(f"[{count}/{total}] {name}, batch {batch}, {threads} threads:")
+                    cell = {"model": name, "batch": batch, "threads": threads, "facts": facts,
+                            "engines": measure(Path(made), threads, options)}
+                    results["cells"].append(cell)
+                    if options.json:
+                        options.json.write_text(json.dumps(results, indent=1))
+    measure_peaks(results["peaks"], options.threads)
+    return results
+
+
+def main():
+    options = parse()
+    results = json.loads(options.show.read_text()) if options.show else measure_all(options)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
+    text = report.report(results, models.TITLES)
+    print(text)
+    if options.update:
+        PAGE.write_text(report.replaced(PAGE.read_text(), text))
+
+
+if __name__ == "__main__":
+    main()
