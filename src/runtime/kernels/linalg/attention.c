@@ -333,19 +333,21 @@ static cfx_status query_block(const attention *a, rows *r, int64_t index, int64_
     return CFX_OK;
 }
 
-static void fast_range(void *ctx, int64_t begin, int64_t end)
+static void fast_range(void *ctx, int64_t begin, int64_t end, cfxi_worker *self)
 {
     attention *a = ctx;
-    rows *r = cfxi_rt_scratch(a->rt, sizeof *r + QUERY_BLOCK * KEY_BLOCK * sizeof(float));
+    rows *r =
+        cfxi_rt_worker_scratch(self, sizeof *r + QUERY_BLOCK * KEY_BLOCK * sizeof(float));
     cfx_status status = r ? CFX_OK : CFX_E_NOMEM;
     for (int64_t i = begin; status == CFX_OK && i < end; i++) {
         int64_t first = i % a->blocks * a->block;
         int64_t left = a->queries - first;
         status = query_block(a, r, i / a->blocks, first, left < a->block ? left : a->block);
     }
-    if (status != CFX_OK)
+    if (status != CFX_OK) {
         atomic_store(&a->no_memory, true);
-    cfxi_rt_scratch_free(a->rt, r);
+        cfxi_rt_worker_stop(self);
+    }
 }
 
 /* ---- kernel -------------------------------------------------------------------------------- */
@@ -365,7 +367,7 @@ static cfx_status run(attention *a, cfxi_call *c)
         a->blocks = (a->queries + QUERY_BLOCK - 1) / QUERY_BLOCK;
         a->block = (a->queries + a->blocks - 1) / a->blocks;
         a->exp = cfxi_elementwise_block_of(a->rt, CFXI_FN_exp, CFXI_IN_F32);
-        cfxi_rt_parallel(a->rt, batches * a->blocks, 1, fast_range, a);
+        cfxi_rt_parallel_work(a->rt, batches * a->blocks, 1, fast_range, a);
     }
     return atomic_load(&a->no_memory) ? cfxi_base_nomem(c->err) : CFX_OK;
 }
