@@ -52,8 +52,8 @@ typedef struct cfx_runtime_options {
 } cfx_runtime_options;
 
 /* `options` NULL or all zero: malloc, as many threads as this process may use, seed 0, the best
- * instruction set. The allocator must outlive the runtime and everything computed with it. NULL with
- * CFX_E_NOMEM. */
+ * instruction set. The allocator must outlive the runtime and everything computed with it. NULL
+ * with CFX_E_NOMEM. */
 CFX_API cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err);
 /* Stops its threads; no thread may be using it. Results stay valid. NULL is allowed. */
 CFX_API void cfx_runtime_free(cfx_runtime *rt);

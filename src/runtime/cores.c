@@ -66,7 +66,8 @@ static double quota_v1(const char *folder)
 }
 
 /* The least quota of a group and those above it: `top` is where the hierarchy is mounted. */
-static double least_quota(const char *top, const char *group, double quota(const char *), double most)
+static double least_quota(const char *top, const char *group, double quota(const char *),
+                          double most)
 {
     char folder[PATH_ROOM];
     int size = snprintf(folder, sizeof folder, "%s%s", top, group);
