@@ -22,7 +22,7 @@ static const cli_option verb_options[] = {
                     ".npz or .safetensors file, or into a FOLDER/", false},
     [RUN_SEED] = {"--seed", "N", false, "seed for random numbers (default 0)", false},
     [RUN_THREADS] = {"--threads", "N", false,
-                     "number of threads (default: all the machine has)", false},
+                     "number of threads (default: all that it may use)", false},
     [RUN_TIME] = {"--time", NULL, false,
                   "also print how long loading and runs take, to stderr", false},
     {NULL, NULL, false, NULL, false},

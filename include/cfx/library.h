@@ -145,9 +145,10 @@ CFX_API cfx_status cfx_kernel_fail(cfx_kernel_call *c, cfx_status status, const 
 /* ---- threads and random numbers for kernels ------------------------------------------------ */
 
 /* Calls fn(ctx, begin, end) for chunks of [0, n), each of at least `grain` elements except the
- * last, on the runtime's threads and the calling thread. Returns when all chunks are done. A nested
- * call, or a call while another thread uses the runtime's threads, runs on the calling thread
- * alone. */
+ * last, on the runtime's threads and the calling thread. Returns when all chunks are done. Threads
+ * that call it at the same time, or run programs with the same runtime, share the runtime's threads
+ * and never wait for each other; a call that finds no thread free, a nested one too, runs on the
+ * calling thread alone. */
 typedef void cfx_range_fn(void *ctx, int64_t begin, int64_t end);
 CFX_API void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn,
                                   void *ctx);

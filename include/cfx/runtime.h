@@ -47,7 +47,8 @@ typedef void cfx_step_fn(void *ctx, const cfx_step *step);
 
 typedef struct cfx_runtime_options {
     const cfx_allocator *allocator;
-    unsigned threads;  /* 0: as many as the machine has */
+    unsigned threads;  /* with the caller's; 0: as many as this process may use (processors that it
+                          may run on, and its container's quota, rounded up); 1: no other thread */
     uint64_t seed;
     bool reference;    /* only the plain reference kernels, single-threaded */
     bool limit_isa;    /* use at most `isa`; else the best of the machine */
@@ -66,12 +67,15 @@ typedef struct cfx_runtime_options {
     void *step_ctx;
 } cfx_runtime_options;
 
-/* `options` NULL or all zero: malloc, all threads of the machine, seed 0, the best instruction set.
- * The allocator must outlive the runtime and everything computed with it. NULL with CFX_E_NOMEM. */
+/* `options` NULL or all zero: malloc, as many threads as this process may use, seed 0, the best
+ * instruction set. The allocator must outlive the runtime and everything computed with it. NULL
+ * with CFX_E_NOMEM. */
 CFX_API cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err);
 /* Stops its threads; no thread may be using it. Results stay valid. NULL is allowed. */
 CFX_API void cfx_runtime_free(cfx_runtime *rt);
-CFX_API unsigned cfx_runtime_threads(const cfx_runtime *rt);  /* including the caller's */
+/* How many there are, the caller's included: fewer than asked for if the system did not give more.
+ * In the child of a fork() its first parallel work starts them anew. */
+CFX_API unsigned cfx_runtime_threads(const cfx_runtime *rt);
 /* Restarts the random generator from `seed`. */
 CFX_API void cfx_runtime_seed(cfx_runtime *rt, uint64_t seed);
 CFX_API const cfx_allocator *cfx_runtime_allocator(const cfx_runtime *rt);    /* never NULL */

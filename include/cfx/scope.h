@@ -47,7 +47,7 @@ typedef struct cfx_scope_options {
     const cfx_allocator *allocator;  /* must outlive the scope and the modules created in it */
     cfx_runtime *runtime;            /* borrowed; NULL: the scope creates one */
     uint64_t seed;                   /* for that runtime */
-    unsigned threads;                /* for that runtime; 0: all threads of the machine */
+    unsigned threads;                /* for that runtime; 0: as many as it may use */
     const struct cfx_library *library;  /* for that runtime: custom operators; or NULL */
     cfx_sink print;                  /* for that runtime: where programs print to */
 } cfx_scope_options;

@@ -182,8 +182,8 @@ def _named_weights(weights: Any) -> dict[str, Any] | None:
 def load(source: Any, *, threads: int | None = None, seed: int = 0, weights: Any = None,
          map: bool = True, verify: bool = False) -> Model:  # fmt: skip
     """Loads a .cfx file (a path, or its bytes), ready to run in C. `threads`: None for as many as
-    the machine has. `seed` begins its random numbers. `weights` (a dict, a path or a module) take
-    the place of those in the file. `map=False` reads the file into memory, so that it may be
+    the process may use. `seed` begins its random numbers. `weights` (a dict, a path or a module)
+    take the place of those in the file. `map=False` reads the file into memory, so that it may be
     truncated. `verify` compares hashes. What cannot run without Python is a TypeError that names
     the calls."""
     made = _core._Executable(source, not map, verify, _named_weights(weights))

@@ -367,7 +367,9 @@ static cfx_datum run_given(run *r, const cfx_datum *inputs, size_t n, cfx_error 
         if (inputs[i].kind == CFX_DATUM_INVALID)
             return nothing;
     r->err = &own;
+    const cfxi_run_mark mark = r->infer ? 0 : cfxi_rt_run_begin(r->rt);
     cfx_datum result = run_program(r, inputs, n);
+    cfxi_rt_run_end(r->rt, mark);
     if (result.kind == CFX_DATUM_INVALID && err)
         *err = own;
     return result;

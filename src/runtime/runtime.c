@@ -1,8 +1,8 @@
 /* runtime.c - the runtime: what the machine has, scratch memory. */
 #include "library_impl.h"
+#include "pool_impl.h"
 
 #include <time.h>
-#include <unistd.h>
 
 const char *cfx_isa_name(cfx_isa isa)
 {
@@ -27,12 +27,6 @@ static cfx_isa machine_isa(void)
         return CFX_ISA_AVX2;
 #endif
     return CFX_ISA_PLAIN;
-}
-
-static unsigned machine_threads(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
 }
 
 /* ---- scratch ------------------------------------------------------------------------------- */
@@ -117,6 +111,20 @@ static void scratch_drop_all(cfx_runtime *rt)
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
+/* None for one thread. */
+static cfx_status make_pool(cfx_runtime *rt, unsigned threads, cfx_error *err)
+{
+    cfxi_pool_options o = {.threads = threads};
+    if (threads == 1)
+        return CFX_OK;
+    o.cores = cfxi_rt_cores();
+    if (threads == 0)
+        o.threads = o.cores;
+    if (o.threads > 1 && !(rt->pool = cfxi_rt_pool_new(rt, &o, err)))
+        return CFX_E_NOMEM;
+    return CFX_OK;
+}
+
 cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
 {
     const cfx_runtime_options defaults = {0};
@@ -140,8 +148,7 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     rt->step = o->step;
     rt->step_ctx = o->step_ctx;
     atomic_init(&rt->seed, o->seed);
-    unsigned threads = o->reference ? 1 : o->threads ? o->threads : machine_threads();
-    if (threads > 1 && !(rt->pool = cfxi_rt_pool_new(threads, allocator, err))) {
+    if (!o->reference && make_pool(rt, o->threads, err) != CFX_OK) {
         cfx_runtime_free(rt);
         return NULL;
     }

@@ -121,13 +121,39 @@ void cfxi_rt_scratch_free(cfx_runtime *rt, void *scratch);
 /* ---- threads (pool.c) ---------------------------------------------------------------------- */
 
 /* fn(ctx, begin, end) over pieces of [0, n), each of at least `grain` (but the last), on the
- * threads of the pool and this one; returns when all are done. From inside such a function, and
- * while another thread uses the pool, it runs here alone. */
+ * threads of the pool and this one; returns when all are done. Pieces are claimed one by one, so
+ * uneven ones balance. While other threads run programs or jobs with this runtime, each has its
+ * share of the pool's threads; where nobody is left to help it runs here alone, and never waits for
+ * another's job. A call from inside such a function gets the help of threads that are free. */
 typedef cfx_range_fn cfxi_range_fn;
 void cfxi_rt_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn, void *ctx);
 
-cfxi_pool *cfxi_rt_pool_new(unsigned threads, const cfx_allocator *allocator, cfx_error *err);
-void cfxi_rt_pool_free(cfxi_pool *pool);
+/* A thread that takes part in a job. */
+typedef struct cfxi_worker {
+    unsigned index;          /* in this job: below cfxi_rt_pool_threads; the caller's thread is 0 */
+    cfx_runtime *rt;
+    struct cfxi_lane *lane;  /* of the pool; NULL: it works alone */
+    void *scratch;
+    size_t scratch_size;
+} cfxi_worker;
+
+/* Likewise, with the worker that does the piece. */
+typedef void cfxi_work_fn(void *ctx, int64_t begin, int64_t end, cfxi_worker *self);
+void cfxi_rt_parallel_work(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_work_fn *fn, void *ctx);
+/* At least `size` bytes of the worker's own, aligned to 64, until the end of the piece; a second
+ * call gives the same block or a larger one instead. Nothing is freed, and from piece to piece and
+ * job to job it is mostly the same memory. NULL if it is out. */
+void *cfxi_rt_worker_scratch(cfxi_worker *self, size_t size);
+/* No further piece of this job is begun: one of them failed. */
+void cfxi_rt_worker_stop(cfxi_worker *self);
+
+/* Around a run of many jobs on this thread: in between the helpers stay awake, after it they go to
+ * sleep, and other callers leave it its share. Once for each run, not for the regions or programs
+ * that it runs itself. The mark goes back to _end. */
+typedef uint64_t cfxi_run_mark;
+cfxi_run_mark cfxi_rt_run_begin(cfx_runtime *rt);
+void cfxi_rt_run_end(cfx_runtime *rt, cfxi_run_mark mark);
+
 unsigned cfxi_rt_pool_threads(const cfxi_pool *pool);  /* 1 for NULL */
 
 /* ---- random numbers (random.c) ------------------------------------------------------------- */

@@ -2,7 +2,9 @@
 import array
 import gc
 import io
+import os
 import pickle
+import signal
 import threading
 import weakref
 
@@ -347,6 +349,7 @@ def test_functions():
 
 def test_runtimes():
     assert cfx.Runtime(reference=True).isa == "plain" and cfx.Runtime(threads=1).threads == 1
+    assert cfx.Runtime(threads=3).threads == 3
     with cfx.Runtime(threads=1, isa="plain") as runtime, cfx.Runtime(reference=True, seed=3):
         runtime.manual_seed(1)
         assert cfx.ops.relu(torch.tensor([-1.0])).tolist() == [0]
@@ -356,6 +359,45 @@ def test_runtimes():
             cfx.Runtime(**wrong)
     with pytest.raises(RuntimeError, match="not active"):
         runtime.__exit__(None, None, None)
+
+
+def in_a_child(fn):
+    """What a forked child of this process gets from fn(): a number from 0 to 100. It may not
+    compute with torch, whose own threads hang there."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(60)
+        os._exit(fn())
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_runtime_has_as_many_threads_as_the_process_may_use():
+    allowed = os.sched_getaffinity(0)
+    assert 1 <= cfx.Runtime().threads <= len(allowed)
+
+    def on_one():
+        os.sched_setaffinity(0, {min(allowed)})
+        return cfx.Runtime().threads
+
+    assert in_a_child(on_one) == 1
+
+
+def test_a_runtime_works_in_a_forked_child():
+    x = np.sin(np.arange(300.0 * 300, dtype=np.float32).reshape(300, 300))
+    with cfx.Runtime(threads=2):
+        want = cfx.ops.matmul(x, x).tobytes()
+
+        def again():
+            return int(cfx.ops.matmul(x, x).tobytes() == want)
+
+        assert again() == 1 and in_a_child(again) == 1
+
+
+def test_peaks():
+    peak = cfx.Runtime(threads=1, isa="plain").peak()
+    assert (peak["isa"], peak["threads"]) == ("plain", 1)
+    assert 0.01 < peak["gflops"] < 1e5 and 0.01 < peak["gbytes"] < 1e4
 
 
 def test_threads():

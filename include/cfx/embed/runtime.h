@@ -1,6 +1,6 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/runtime.h - instruction sets, and the cost of a program.
+ * embed/runtime.h - instruction sets, what the machine can do, and the cost of a program.
  */
 #ifndef CFX_EMBED_RUNTIME_H
 #define CFX_EMBED_RUNTIME_H
@@ -14,6 +14,21 @@ extern "C" {
 /* The instruction set that a runtime uses, and its name ("avx512"). */
 CFX_API cfx_isa cfx_runtime_isa(const cfx_runtime *rt);
 CFX_API const char *cfx_isa_name(cfx_isa isa);
+
+/* ---- what the machine can do --------------------------------------------------------------- */
+
+typedef struct cfx_peak {
+    cfx_isa isa;       /* measured with this instruction set */
+    unsigned threads;  /* and so many threads */
+    double gflops;     /* float32 multiply-adds in registers: 1e9 operations a second, two each */
+    double gbytes;     /* 1e9 bytes a second, read from memory that no cache holds */
+} cfx_peak;
+
+/* Measures what a kernel can reach at best on this machine, with the runtime's instruction set and
+ * threads, next to whatever else the machine does: the best of some rounds. It takes some 5 ms
+ * of multiplying and 20 ms of reading, and the time to allocate and fill what it reads (four times
+ * the largest cache; 64 to 512 MiB). CFX_E_NOMEM if that memory is not there. */
+CFX_API cfx_status cfx_runtime_peak(cfx_runtime *rt, cfx_peak *out, cfx_error *err);
 
 /* ---- costs --------------------------------------------------------------------------------- */
 

@@ -202,6 +202,21 @@ static PyObject *runtime_seed(PyRuntime *self, PyObject *seed)
     Py_RETURN_NONE;
 }
 
+static PyObject *runtime_peak(PyRuntime *self, PyObject *unused)
+{
+    cfx_error err = {0};
+    cfx_peak peak = {0};
+    cfx_status status;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    status = cfx_runtime_peak(self->rt, &peak, &err);
+    Py_END_ALLOW_THREADS
+    if (status != CFX_OK)
+        return raise_cfx(&err);
+    return Py_BuildValue("{s:s,s:I,s:d,s:d}", "isa", cfx_isa_name(peak.isa), "threads",
+                         peak.threads, "gflops", peak.gflops, "gbytes", peak.gbytes);
+}
+
 static PyObject *runtime_threads(PyRuntime *self, void *unused)
 {
     (void)unused;
@@ -250,6 +265,9 @@ static PyMethodDef methods[] = {
     {"_profile", (PyCFunction)runtime_profile, METH_O, NULL},
     {"manual_seed", (PyCFunction)runtime_seed, METH_O,
      SIGNED("manual_seed($self, seed, /)", "Random numbers from here on follow this seed.")},
+    {"peak", (PyCFunction)runtime_peak, METH_NOARGS,
+     SIGNED("peak($self, /)", "What its threads can do at best, measured now: `gflops` of float32 "
+            "multiply-adds, `gbytes` a second from memory.")},
     {"__enter__", (PyCFunction)runtime_enter, METH_NOARGS, NULL},
     {"__exit__", (PyCFunction)runtime_exit, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -264,8 +282,8 @@ static PyGetSetDef getset[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc, SIGNED("Runtime(*, threads=0, seed=0, reference=False, isa=None)",
                        "What computing needs; `with` makes it the one that computes.\n\n"
-                       "threads: 0 for as many as the machine has. reference: the plain kernels, "
-                       "in one thread.\nisa: use at most 'plain', 'avx2' or 'avx512'.")},
+                       "threads: 0 for as many as the process may use. reference: the plain "
+                       "kernels, in one thread.\nisa: use at most 'plain', 'avx2' or 'avx512'.")},
     {Py_tp_new, runtime_new},
     {Py_tp_repr, runtime_repr},
     {Py_tp_dealloc, runtime_dealloc},

@@ -434,13 +434,14 @@ static band band_at(const plan *q, int64_t i)
     return b;
 }
 
-static void compute_items(void *ctx, int64_t begin, int64_t end)
+static void compute_items(void *ctx, int64_t begin, int64_t end, cfxi_worker *self)
 {
     plan *q = ctx;
-    float *copy = q->direct ? NULL : cfxi_rt_scratch(q->rt, q->copy_bytes);
+    float *copy = q->direct ? NULL : cfxi_rt_worker_scratch(self, q->copy_bytes);
     int64_t copied = -1;
     if (!copy && !q->direct) {
         atomic_store(&q->failed, true);
+        cfxi_rt_worker_stop(self);
         return;
     }
     if (copy && q->framed)
@@ -452,7 +453,6 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
         copied = item / q->chunks;
         compute_chunk(q, &b, item % q->chunks, copy);
     }
-    cfxi_rt_scratch_free(q->rt, copy);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -477,8 +477,8 @@ static cfx_status compute_lattice(plan *q)
         set_offsets(q);
         cfxi_rt_parallel(q->rt, items, 1 + 32768 / (q->k * q->tile_rows + 1), pack_weights, q);
         int64_t work = q->k * q->tile_rows * q->band_rows * q->wide;  /* at the least */
-        cfxi_rt_parallel(q->rt, p->batch * p->groups * a[0].n * q->bands * q->chunks,
-                         1 + 65536 / (work + 1), compute_items, q);
+        cfxi_rt_parallel_work(q->rt, p->batch * p->groups * a[0].n * q->bands * q->chunks,
+                              1 + 65536 / (work + 1), compute_items, q);
     } else {
         atomic_store(&q->failed, true);
     }

@@ -192,7 +192,7 @@ static int64_t part(int64_t n, int64_t unit, int64_t parts, int64_t i)
     return smaller(n, (n + unit - 1) / unit * i / parts * unit);
 }
 
-static void packed_range(void *ctx, int64_t begin, int64_t end)
+static void packed_range(void *ctx, int64_t begin, int64_t end, cfxi_worker *self)
 {
     product *p = ctx;
     const cfxi_gemm *g = &p->g;
@@ -201,9 +201,10 @@ static void packed_range(void *ctx, int64_t begin, int64_t end)
     int64_t tall = smaller(rounded(g->m, kernel->rows), (int64_t)kernel->rows * BLOCK_PANELS);
     int64_t wide = smaller(rounded(g->n, kernel->columns), (int64_t)kernel->columns * WIDE_PANELS);
     size_t a_size = (size_t)rounded(tall * depth * (int64_t)kernel->size, CFXI_ALIGN);
-    char *a = cfxi_rt_scratch(p->rt, a_size + (size_t)(wide * depth) * kernel->size);
+    char *a = cfxi_rt_worker_scratch(self, a_size + (size_t)(wide * depth) * kernel->size);
     if (!a) {
         atomic_store(&p->no_memory, true);
+        cfxi_rt_worker_stop(self);
         return;
     }
     for (int64_t i = begin; i < end; i++) {
@@ -213,7 +214,6 @@ static void packed_range(void *ctx, int64_t begin, int64_t end)
                      part(g->n, kernel->columns, p->across, i % p->across + 1) - column, true};
         rectangle(p, all, a, a + a_size);
     }
-    cfxi_rt_scratch_free(p->rt, a);
 }
 
 /* Rectangles for the threads: few, as each packs its own operands, but with the shorter side not
@@ -358,7 +358,7 @@ static cfx_status run_fast(product *p, cfx_error *err)
     if (p->kernel->size == sizeof(float) && cfxi_linalg_gemm_takes_tiles(g))
         return cfxi_linalg_gemm_tiles(p->rt, g, err);
     choose_grid(p);
-    cfxi_rt_parallel(p->rt, p->across * p->down, 1, packed_range, p);
+    cfxi_rt_parallel_work(p->rt, p->across * p->down, 1, packed_range, p);
     return atomic_load(&p->no_memory) ? cfxi_base_nomem(err) : CFX_OK;
 }
 
