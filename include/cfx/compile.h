@@ -21,13 +21,19 @@ extern "C" {
 
 /* All zero: as follows. */
 typedef struct cfx_compile_options {
-    size_t most_plans;  /* kept for one place in the program, those used last; 0: 8 */
+    size_t most_plans;   /* kept for one place in the program, those used last; 0: 8 */
+    const char *onednn;  /* the path of libdnnl.so, oneDNN 3, whose kernels are used where they are
+                            faster; NULL: the built-in ones alone */
+    bool tune;           /* products and convolutions are measured with each back end, when a plan
+                            is made; else estimates decide */
+    const char *cache;   /* a folder that keeps what was measured; or NULL */
 } cfx_compile_options;
 
 /* Makes later runs of the program, and of its regions, planned ones. No thread may be running it.
  * Runs may then still be made by any number of threads, and with any runtime. The weights must not
  * change any more: a change may be seen by some calls and not by others. `options` may be NULL.
- * Compiling twice changes nothing. CFX_E_NOMEM leaves it as it was. */
+ * Compiling twice changes nothing. CFX_E_NOMEM, or CFX_E_IO and CFX_E_VALUE for a oneDNN that is not
+ * there or cannot be used, leave it as it was. */
 CFX_API cfx_status cfx_program_compile(cfx_program *p, const cfx_compile_options *options,
                                        cfx_error *err);
 /* Whether it is compiled. */

@@ -2,14 +2,25 @@
 from typing import Any
 
 from ._core import Runtime
+from ._glue import places
 from ._glue.listing import public_names
 from .graph import Graph
 from .lowering import Lowered, lower
 from .text import as_cfx
 
 
-def compile(model: Any, *inputs: Any, runtime: Runtime | None = None,
-            threads: int | None = None) -> Lowered:  # fmt: skip
+def _onednn(backend: str) -> str | None:
+    if backend not in ("auto", "builtin", "onednn"):
+        raise ValueError(f"backend must be 'auto', 'builtin' or 'onednn', not {backend!r}")
+    found = None if backend == "builtin" else places.onednn()
+    if backend == "onednn" and found is None:
+        raise RuntimeError("oneDNN was not found: install onednn-cpu-gomp, or let CFX_ONEDNN name "
+                           "its libdnnl.so")
+    return found
+
+
+def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: int | None = None,
+            backend: str = "builtin", tune: bool = False) -> Lowered:  # fmt: skip
     """Compiles a model for inference in C: a module, which is captured with `inputs` first, or a
     GraphModule. Returns a program that takes what the model takes, of any size that the graph
     allows.
@@ -17,16 +28,21 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None,
     The weights are frozen: they are packed once, and a change of the module's is not seen, or only
     in part. For a program that follows its weights, use cfx.lower. The first call with inputs of
     some sizes plans it for them, in milliseconds; later calls use that plan. `threads`: None for as
-    many as the machine has; `runtime` for one of your own."""
+    many as the machine has; `runtime` for one of your own.
+
+    Products and convolutions are computed by the `backend`: cfx's own kernels ("builtin"), oneDNN
+    where it is faster ("onednn"), or that if it is installed ("auto"). With `tune`, each is measured
+    when a plan is made, which takes longer; the results are kept for other processes."""
     if runtime is not None and threads is not None:
         raise TypeError("cfx.compile takes threads= or runtime=, not both")
     if threads is not None:
         runtime = Runtime(threads=threads)
+    onednn = _onednn(backend)
     module = as_cfx(model)
     if not isinstance(getattr(module, "graph", None), Graph):
         from .capturing import capture
         module = capture(model, *inputs)
-    return lower(module, runtime=runtime)._freeze()
+    return lower(module, runtime=runtime)._freeze(onednn, tune, places.cache() if tune else None)
 
 
 __dir__ = public_names(globals())

@@ -128,10 +128,11 @@ class Lowered:
 
     __call__ = run
 
-    def _freeze(self) -> "Lowered":
+    def _freeze(self, onednn: str | None = None, tune: bool = False,
+                cache: str | None = None) -> "Lowered":  # fmt: skip
         """For cfx.compile: takes the tensors as constants, and plans its runs."""
         self.state.frozen = True
-        self._program.compile()
+        self._program.compile(onednn, tune, cache)
         return self
 
     @property

@@ -39,6 +39,8 @@ typedef struct compiled {
     cfxi_stretches head;
     const cfx_program *program;
     size_t most_plans;
+    cfxi_plan_how how;  /* `onednn` has a reference */
+    bool owns_tuner;    /* that of the program; regions borrow it */
     pthread_mutex_t lock;
     atomic_int looking;
     _Atomic uint64_t clock;
@@ -233,7 +235,7 @@ static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_d
         return CFX_OK;
     const cfx_allocator *allocator = c->program->allocator;
     entry *e = cfxi_base_alloc(allocator, sizeof *e);
-    cfxi_plan *plan = e ? cfxi_plan_new(c->program, rt, first, slots, err) : NULL;
+    cfxi_plan *plan = e ? cfxi_plan_new(c->program, rt, first, slots, &c->how, err) : NULL;
     if (!plan) {
         cfxi_base_free(allocator, e, sizeof *e);
         return cfxi_base_nomem(err);
@@ -291,13 +293,16 @@ static void free_compiled(cfxi_stretches *self)
         if (p)
             cfxi_base_free(c->program->allocator, p, place_bytes(c));
     }
+    if (c->owns_tuner)
+        cfxi_backend_tuner_free(c->how.tuner);
+    cfxi_backend_onednn_release(c->how.onednn);
     pthread_mutex_destroy(&c->lock);
     cfxi_base_free(c->program->allocator, c, compiled_bytes(c->program));
 }
 
 /* ---- the door ------------------------------------------------------------------------------ */
 
-static cfx_status compile_one(cfx_program *p, size_t most_plans, cfx_error *err)
+static cfx_status compile_one(cfx_program *p, size_t most_plans, cfxi_plan_how how, cfx_error *err)
 {
     compiled *c = cfxi_base_alloc(p->allocator, compiled_bytes(p));
     if (!c)
@@ -310,15 +315,29 @@ static cfx_status compile_one(cfx_program *p, size_t most_plans, cfx_error *err)
     c->head = (cfxi_stretches){run, free_compiled};
     c->program = p;
     c->most_plans = most_plans;
+    c->how = how;
+    if (how.onednn)
+        cfxi_backend_onednn_retain(how.onednn);
     p->stretches = &c->head;
     return CFX_OK;
 }
 
-static cfx_status compile_all(cfx_program *p, size_t most_plans, cfx_error *err)
+static cfx_status compile_all(cfx_program *p, size_t most_plans, cfxi_plan_how how, cfx_error *err)
 {
     for (size_t i = 0; i < p->regions.size; i++)
-        CFX_TRY(compile_all(((cfx_program **)p->regions.data)[i], most_plans, err));
-    return p->stretches ? CFX_OK : compile_one(p, most_plans, err);
+        CFX_TRY(compile_all(((cfx_program **)p->regions.data)[i], most_plans, how, err));
+    return p->stretches ? CFX_OK : compile_one(p, most_plans, how, err);
+}
+
+/* The back ends that the options ask for. */
+static cfx_status open_back_ends(const cfx_program *p, const cfx_compile_options *o,
+                                 cfxi_plan_how *how, cfx_error *err)
+{
+    if (o->onednn && !(how->onednn = cfxi_backend_onednn_open(o->onednn, p->allocator, err)))
+        return err->status;
+    if (o->tune && !(how->tuner = cfxi_backend_tuner_new(o->cache, p->allocator, err)))
+        return CFX_E_NOMEM;
+    return CFX_OK;
 }
 
 /* Frees what a compilation that failed has left. */
@@ -333,13 +352,24 @@ static void undo(cfx_program *p)
 
 cfx_status cfx_program_compile(cfx_program *p, const cfx_compile_options *options, cfx_error *err)
 {
+    const cfx_compile_options defaults = {0};
+    const cfx_compile_options *o = options ? options : &defaults;
+    cfxi_plan_how how = {NULL, NULL};
+    cfx_error own;
+    err = cfxi_base_error_or(err, &own);
     CFX_TRY(cfxi_base_expect(p, "program", err));
     if (p->stretches || p->partial)
         return CFX_OK;
-    const size_t most = options && options->most_plans ? options->most_plans : MOST_PLANS;
-    const cfx_status status = compile_all(p, most, err);
-    if (status != CFX_OK)
+    cfx_status status = open_back_ends(p, o, &how, err);
+    if (status == CFX_OK)
+        status = compile_all(p, o->most_plans ? o->most_plans : MOST_PLANS, how, err);
+    if (status == CFX_OK)
+        ((compiled *)p->stretches)->owns_tuner = true;
+    else
         undo(p);
+    if (status != CFX_OK)
+        cfxi_backend_tuner_free(how.tuner);
+    cfxi_backend_onednn_release(how.onednn);
     return status;
 }
 

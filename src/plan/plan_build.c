@@ -569,7 +569,7 @@ static cfxi_plan *plan_with(const cfx_program *p, cfx_runtime *rt, uint32_t firs
 /* Where there are images, the plan is built again: with their channels side by side as far as the
  * program cannot tell, and in the program's own layout wherever it can. */
 cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
-                         const cfx_datum *slots, cfx_error *err)
+                         const cfx_datum *slots, const cfxi_plan_how *how, cfx_error *err)
 {
     cfx_error own;
     bool finds_images = false;
@@ -590,7 +590,8 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
             return cfxi_base_nomem(err), NULL;
         }
     }
-    if (plan && cfxi_plan_fuse(plan, rt, err) == CFX_OK && cfxi_plan_lay_out(plan, err) == CFX_OK)
+    if (plan && cfxi_plan_fuse(plan, rt, how, err) == CFX_OK &&
+        cfxi_plan_lay_out(plan, err) == CFX_OK)
         return plan;
     cfxi_plan_free(plan);
     return NULL;

@@ -13,6 +13,7 @@
 typedef struct fuser {
     cfxi_plan *plan;
     cfx_runtime *rt;
+    const cfxi_plan_how *how;
     cfxi_groups groups;
     cfx_error *err;
 } fuser;
@@ -414,22 +415,6 @@ static bool take_group(fuser *f, fusion *u, uint32_t number)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static const cfxi_backend *choose(const cfxi_problem *p)
-{
-    static const cfxi_backend *const all[] = {&cfxi_backend_product, &cfxi_backend_depthwise,
-                                              &cfxi_backend_convolution};
-    const cfxi_backend *best = NULL;
-    double least = INFINITY;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        double cost;
-        if (all[i]->query(p, &cost) && cost < least) {
-            least = cost;
-            best = all[i];
-        }
-    }
-    return best;
-}
-
 /* In a product over pixels, operands have a row for each pixel. */
 static void flatten(fusion *u)
 {
@@ -494,7 +479,9 @@ static cfx_status fuse_from(fuser *f, uint32_t first)
         follow(f, &u);
         flatten(&u);
         u.problem.has_bias = u.bias != NULL;
-        const cfxi_backend *backend = choose(&u.problem);
+        const cfxi_choosing choosing = {.tuner = f->how->tuner, .rt = f->rt};
+        u.problem.onednn = f->how->onednn;
+        const cfxi_backend *backend = cfxi_backend_choose(&u.problem, &choosing);
         const cfxi_constants constants = {(const float *)(const void *)u.w->data, u.bias, u.scale};
         if (backend)
             status = replace(f, &u, backend, &constants);
@@ -524,9 +511,10 @@ static cfx_status fuse_group(fuser *f, const cfxi_group *group)
     return replace(f, &u, &cfxi_backend_chain, NULL);
 }
 
-cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, cfx_error *err)
+cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how *how,
+                          cfx_error *err)
 {
-    fuser f = {.plan = plan, .rt = rt, .err = err};
+    fuser f = {.plan = plan, .rt = rt, .how = how, .err = err};
     cfx_status status = cfxi_plan_groups_find(&f.groups, plan, rt, err);
     for (uint32_t i = 0; status == CFX_OK && i < plan->steps.size; i++)
         if (!cfxi_plan_step(plan, i)->removed && !cfxi_plan_step(plan, i)->kernel)

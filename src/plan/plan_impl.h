@@ -138,11 +138,17 @@ void *cfxi_plan_push(cfxi_vec *vec, size_t size, const cfx_allocator *allocator,
 
 /* ---- making (plan_build.c) ----------------------------------------------------------------- */
 
+/* Who computes products and convolutions. */
+typedef struct cfxi_plan_how {
+    cfxi_onednn *onednn;  /* or NULL */
+    cfxi_tuner *tuner;    /* or NULL */
+} cfxi_plan_how;
+
 /* Plans the stretch that begins with the instruction `first`, for values like those in the slots
  * (elements are not looked at). It may have no instruction at all. `p` must outlive the plan. NULL
  * with *err set if memory is out. */
 cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
-                         const cfx_datum *slots, cfx_error *err);
+                         const cfx_datum *slots, const cfxi_plan_how *how, cfx_error *err);
 void cfxi_plan_free(cfxi_plan *plan);
 
 /* ---- which values it is for (plan_key.c) --------------------------------------------------- */
@@ -155,7 +161,8 @@ bool cfxi_plan_can_take(cfx_datum d);
 /* ---- fusing (plan_fuse.c) ------------------------------------------------------------------ */
 
 /* Gives products and convolutions with constant weights to back ends, with what follows them. */
-cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, cfx_error *err);
+cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how *how,
+                          cfx_error *err);
 
 /* ---- memory (plan_memory.c) ---------------------------------------------------------------- */
 

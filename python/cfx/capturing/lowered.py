@@ -186,10 +186,11 @@ class LoweredCapture(Lowered):
 
     __call__ = run
 
-    def _freeze(self) -> "LoweredCapture":
-        super()._freeze()
+    def _freeze(self, onednn: str | None = None, tune: bool = False,
+                cache: str | None = None) -> "LoweredCapture":  # fmt: skip
+        super()._freeze(onednn, tune, cache)
         for member in self._members[1:]:
-            member.lowered._freeze()
+            member.lowered._freeze(onednn, tune, cache)
         return self
 
     @property

@@ -352,12 +352,16 @@ static PyObject *program_inputs(PyProgram *self, PyObject *unused)
     return names;
 }
 
-/* compile(): later runs are planned. Its tensors must not change any more. */
-static PyObject *program_compile(PyProgram *self, PyObject *unused)
+/* compile(onednn, tune, cache): later runs are planned. Its tensors must not change any more. */
+static PyObject *program_compile(PyProgram *self, PyObject *args)
 {
     cfx_error err = {0};
-    (void)unused;
-    if (!self->reshapes && cfx_program_compile(self->p, NULL, &err) != CFX_OK)
+    cfx_compile_options options = {0};
+    int tune = 0;
+    if (!PyArg_ParseTuple(args, "zpz:compile", &options.onednn, &tune, &options.cache))
+        return NULL;
+    options.tune = tune;
+    if (!self->reshapes && cfx_program_compile(self->p, &options, &err) != CFX_OK)
         return raise_cfx(&err);
     Py_RETURN_NONE;
 }
@@ -392,7 +396,7 @@ static PyObject *program_plans(PyProgram *self, PyObject *unused)
 }
 
 static PyMethodDef program_methods[] = {
-    {"compile", (PyCFunction)(void (*)(void))program_compile, METH_NOARGS, NULL},
+    {"compile", (PyCFunction)(void (*)(void))program_compile, METH_VARARGS, NULL},
     {"use", (PyCFunction)(void (*)(void))program_use, METH_O, NULL},
     {"plans", (PyCFunction)(void (*)(void))program_plans, METH_NOARGS, NULL},
     {"run", (PyCFunction)(void (*)(void))program_run, METH_FASTCALL, NULL},
