@@ -15,7 +15,6 @@ typedef struct builder {
      * are the slots then. NULL while that is found out. */
     const cfx_datum *eager;
     cfx_datum *was;        /* borrowed from `eager` and the inputs */
-    bool finds_images;     /* whether a second build can be better */
     cfxi_pointers turned;  /* cfx_tensor * -> the same, channels last: retained */
     cfxi_pointers back;    /* cfx_tensor * -> the same, as the program would have it: retained */
     cfx_error *err;
@@ -150,14 +149,16 @@ static void drop(builder *b, size_t depth)
 
 /* ---- layouts of images --------------------------------------------------------------------- */
 
-/* Whether an operator gives the same elements for any strides of its arguments, and its result the
- * layout of its first argument. Others get the layout that the program would have. */
+/* Whether an operator gives the same elements for any strides of its arguments. Others get the
+ * layout that the program would have. */
 static bool keeps_layout(cfx_operator op)
 {
     switch ((int)op) {
     case CFX_OPID_conv2d: case CFX_OPID_convolution: case CFX_OPID_batch_norm:
     case CFX_OPID_max_pool2d: case CFX_OPID_avg_pool2d: case CFX_OPID_adaptive_avg_pool2d:
     case CFX_OPID_dropout: case CFX_OPID_cat: case CFX_OPID_mean:
+    case CFX_OPID_transpose: case CFX_OPID_permute: case CFX_OPID_layer_norm:
+    case CFX_OPID_linear: case CFX_OPID_getitem:
         return true;
     default:
         return cfx_operator_flags(op) & CFX_OPERATOR_ELEMENTWISE;
@@ -197,19 +198,69 @@ static cfx_tensor *other_layout(builder *b, cfxi_pointers *made, cfx_tensor *t,
     return cfxi_base_nomem(b->err), NULL;
 }
 
+static cfx_datum permuted(builder *b, cfx_datum d, const int64_t *order)
+{
+    cfx_datum args[2] = {d};
+    cfx_datum items[CFX_MAX_DIMS];
+    const size_t n = d.as.tensor->ndim;
+    for (size_t i = 0; i < n; i++)
+        items[i] = cfx_datum_int(order[i]);
+    args[1] = cfx_datum_seq(CFX_DATUM_LIST, items, n, b->plan->allocator, b->err);
+    const cfx_datum result =
+        args[1].kind == CFX_DATUM_INVALID
+            ? args[1]
+            : cfxi_rt_call_planned(b->rt, &b->planner, CFX_OPID_permute, args, 2, b->err);
+    cfx_datum_release(args[1]);
+    return result;
+}
+
+/* Dimensions from that with the largest stride on, and where each of them is then. */
+static void order_of(const cfx_tensor *t, int64_t *order, int64_t *back)
+{
+    for (size_t i = 0; i < t->ndim; i++) {
+        size_t at = i;
+        for (; at > 0 && t->stride[order[at - 1]] < t->stride[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = (int64_t)i;
+    }
+    for (size_t i = 0; i < t->ndim; i++)
+        back[order[i]] = (int64_t)i;
+}
+
+/* A copy of a tensor with the strides of `was`: dense, with its dimensions in any order. */
+static cfx_datum laid_out_as(builder *b, cfx_tensor *t, const cfx_tensor *was)
+{
+    int64_t order[CFX_MAX_DIMS];
+    int64_t back[CFX_MAX_DIMS];
+    order_of(was, order, back);
+    const cfx_datum turned = permuted(b, cfx_datum_tensor(t), order);
+    if (turned.kind == CFX_DATUM_INVALID)
+        return turned;
+    cfx_tensor *dense = other_layout(b, &b->back, turned.as.tensor, CFX_MEMORY_FORMAT_CONTIGUOUS);
+    cfx_datum_release(turned);
+    return dense ? permuted(b, cfx_datum_tensor(dense), back) : cfx_datum_invalid();
+}
+
 /* A tensor in the layout that the program would have it in. Takes `d` over. */
 static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
 {
     if (!is_planned(d) || was.kind != CFX_DATUM_TENSOR ||
         has_strides_of(d.as.tensor, was.as.tensor))
         return d;
-    cfx_tensor *back = NULL;
-    if (cfx_tensor_is_contiguous(was.as.tensor))
-        back = other_layout(b, &b->back, d.as.tensor, CFX_MEMORY_FORMAT_CONTIGUOUS);
-    else
+    cfx_datum result = cfx_datum_invalid();
+    if (cfx_tensor_is_contiguous(was.as.tensor)) {
+        cfx_tensor *back = other_layout(b, &b->back, d.as.tensor, CFX_MEMORY_FORMAT_CONTIGUOUS);
+        result = back ? cfx_datum_tensor(cfx_tensor_retain(back)) : result;
+    } else {
+        result = laid_out_as(b, d.as.tensor, was.as.tensor);
+    }
+    if (is_planned(result) && !has_strides_of(result.as.tensor, was.as.tensor)) {
+        cfx_datum_release(result);
+        result = cfx_datum_invalid();
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "strides that are not kept");
+    }
     cfx_datum_release(d);  /* its header stays: a step has it */
-    return back ? cfx_datum_tensor(cfx_tensor_retain(back)) : cfx_datum_invalid();
+    return result;
 }
 
 /* The image of a convolution with known weights, with its channels side by side. */
@@ -219,7 +270,7 @@ static cfx_status turn_image(builder *b, cfx_operator op)
     const bool is_conv = (op == CFX_OPID_conv2d || op == CFX_OPID_convolution) && b->depth > 1 &&
                          is_planned(x) && x.as.tensor->ndim == 4 &&
                          x.as.tensor->dtype == CFX_DTYPE_FLOAT32 && !is_planned(b->stack[1]);
-    b->finds_images = b->finds_images || is_conv;
+    b->planner.finds_layouts = b->planner.finds_layouts || is_conv;
     if (!is_conv || !b->eager || x.as.tensor->stride[1] == 4)
         return CFX_OK;
     cfx_tensor *turned =
@@ -521,13 +572,13 @@ static cfx_status run_stretch(builder *b)
     return leave_results(b);
 }
 
-/* `eager` as in builder. *finds_images becomes whether to build once more. */
+/* `eager` as in builder. *finds_layouts becomes whether to build once more. */
 static cfx_status build(cfxi_plan *plan, cfx_runtime *rt, const cfx_datum *slots,
-                        const cfx_datum *eager, bool *finds_images, cfx_error *err)
+                        const cfx_datum *eager, bool *finds_layouts, cfx_error *err)
 {
     const cfx_program *p = plan->program;
-    builder b = {.planner = {note}, .plan = plan, .rt = rt, .from = slots, .eager = eager,
-                 .err = err};
+    builder b = {.planner = {.note = note, .any_layout = eager != NULL}, .plan = plan, .rt = rt,
+                 .from = slots, .eager = eager, .err = err};
     const size_t count = 2 * (size_t)p->num_slots + p->most_pieces + 1;
     const size_t bytes = count * sizeof *b.slots + p->num_slots * sizeof *b.input_of;
     b.slots = cfxi_base_alloc(plan->allocator, bytes);
@@ -540,7 +591,7 @@ static cfx_status build(cfxi_plan *plan, cfx_runtime *rt, const cfx_datum *slots
     b.was = b.slots + p->num_slots;
     b.stack = b.was + p->num_slots;
     const cfx_status status = run_stretch(&b);
-    *finds_images = b.finds_images;
+    *finds_layouts = b.planner.finds_layouts;
     drop(&b, 0);
     forget_layouts(&b);
     for (size_t i = 0; i < p->num_slots; i++)
@@ -552,7 +603,7 @@ static cfx_status build(cfxi_plan *plan, cfx_runtime *rt, const cfx_datum *slots
 /* ---- the plan ------------------------------------------------------------------------------ */
 
 static cfxi_plan *plan_with(const cfx_program *p, cfx_runtime *rt, uint32_t first,
-                            const cfx_datum *slots, const cfx_datum *eager, bool *finds_images,
+                            const cfx_datum *slots, const cfx_datum *eager, bool *finds_layouts,
                             cfx_error *err)
 {
     cfxi_plan *plan = cfxi_base_alloc(p->allocator, sizeof *plan);
@@ -560,7 +611,7 @@ static cfxi_plan *plan_with(const cfx_program *p, cfx_runtime *rt, uint32_t firs
         return cfxi_base_nomem(err), NULL;
     *plan = (cfxi_plan){.allocator = p->allocator, .program = p, .first = first, .isa = rt->isa,
                         .threads = cfx_runtime_threads(rt)};
-    if (build(plan, rt, slots, eager, finds_images, err) == CFX_OK)
+    if (build(plan, rt, slots, eager, finds_layouts, err) == CFX_OK)
         return plan;
     cfxi_plan_free(plan);
     return NULL;
@@ -572,13 +623,13 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
                          const cfx_datum *slots, const cfxi_plan_how *how, cfx_error *err)
 {
     cfx_error own;
-    bool finds_images = false;
+    bool finds_layouts = false;
     err = cfxi_base_error_or(err, &own);
-    cfxi_plan *plan = plan_with(p, rt, first, slots, NULL, &finds_images, err);
-    if (plan && finds_images) {
+    cfxi_plan *plan = plan_with(p, rt, first, slots, NULL, &finds_layouts, err);
+    if (plan && finds_layouts) {
         cfx_error why = {0};
         cfxi_plan *turned =
-            plan_with(p, rt, first, slots, plan->given.data, &finds_images, &why);
+            plan_with(p, rt, first, slots, plan->given.data, &finds_layouts, &why);
         if (turned && turned->end == plan->end) {
             cfxi_plan_free(plan);
             plan = turned;

@@ -180,6 +180,8 @@ struct cfxi_call;
 typedef struct cfxi_planner {
     /* Notes a call after its rule, and plans memory for the results that have none. */
     cfx_status (*note)(struct cfxi_planner *self, struct cfxi_call *c, const cfxi_signature *s);
+    bool any_layout;     /* results may have other strides than they would have without a plan */
+    bool finds_layouts;  /* set by a rule that could make use of that */
 } cfxi_planner;
 
 typedef struct cfxi_call {

@@ -127,6 +127,8 @@ cfx_status cfxi_rule_multi_head(cfxi_call *c)
                          "%g", cfxi_rt_float(c, DROPOUT));
     CFX_TRY(check_weights(c, embed));
     CFX_TRY(check_masks(c, q->size[0], k->size[0], batch, count));
+    if (c->planner && cfxi_linalg_multi_head_has_parts(c))
+        return cfxi_linalg_multi_head_parts(c);
     memcpy(sizes, q->size, sizeof sizes);
     sizes[q->ndim - 1] = cfxi_rt_tensor(c, OUT_WEIGHT)->size[0];
     CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)q->dtype, sizes, q->ndim));
