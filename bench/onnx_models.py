@@ -128,12 +128,20 @@ def run(ready, values):
     return [torch.from_numpy(np.asarray(out)) for out in ready.run(None, feed)]
 
 
+def without_state(ready, outputs):
+    """Results but for what is to be given to the next run."""
+    kept = ready.get_modelmeta().custom_metadata_map.get("cfx.state", "").split("\n")
+    return [value for out, value in zip(ready.get_outputs(), outputs)
+            if out.name.removesuffix("_next") not in kept]
+
+
 def results_of(gm, ready, outputs):
     """What the program returns, of what the graph does: without its state and its arguments."""
     codegen = gm.graph._codegen
     if not hasattr(codegen, "boundary"):
-        return outputs
+        return without_state(ready, outputs)
     if not codegen.boundary.slots:
+        outputs = without_state(ready, outputs)
         with contextlib.suppress(Exception):
             return leaves(codegen.process_outputs(tuple(outputs)))
     names = [out.name for out in ready.get_outputs()]

@@ -1,8 +1,8 @@
 /* export.c - writes a package as an ONNX model: what it takes and gives, and what its graph does.
  *
  * The graph is lowered and walked (export_walk.c). Inputs have the names and sizes of the
- * signature. What the model keeps from run to run is an input, with its first value as a default,
- * and an output: whoever runs the model hands it on.
+ * signature. What the model keeps from run to run, a tensor that it writes to among it, is an input,
+ * with its first value as a default, and an output: whoever runs the model hands it on.
  */
 #include "dim/dim_impl.h"
 #include "export_impl.h"
@@ -224,6 +224,16 @@ static void add_outputs(job *j, cfxi_ev *result)
                    r.state ? cfxi_export_text(&j->x, "%s_next", r.name) : r.name);
 }
 
+/* Tensors of the module that the graph has written to. */
+static void add_kept(job *j)
+{
+    const cfxi_export_kept *kept = j->x.kept.data;
+    for (size_t i = 0; i < j->x.kept.size; i++) {
+        push_value(&j->x, &j->inputs, kept[i].name, kept[i].type);
+        add_output(j, kept[i].value, cfxi_export_text(&j->x, "%s_next", kept[i].name));
+    }
+}
+
 /* ---- the model ----------------------------------------------------------------------------- */
 
 /* Of the first version of onnx with that opset. */
@@ -264,6 +274,9 @@ static const char *state_of(job *j)
     for (size_t i = 0; cfx_signature_input_at(j->signature, i, &in); i++)
         if (in.state)
             text = cfxi_export_text(&j->x, "%s%s%s", text, *text ? "\n" : "", in.name);
+    const cfxi_export_kept *kept = j->x.kept.data;
+    for (size_t i = 0; i < j->x.kept.size; i++)
+        text = cfxi_export_text(&j->x, "%s%s%s", text, *text ? "\n" : "", kept[i].name);
     return text;
 }
 
@@ -348,6 +361,7 @@ static void end(job *j)
     cfxi_base_vec_free(&x->initializers, sizeof(cfxi_onnx_tensor), x->allocator);
     cfxi_base_vec_free(&j->inputs, sizeof(cfxi_onnx_value), x->allocator);
     cfxi_base_vec_free(&j->outputs, sizeof(cfxi_onnx_value), x->allocator);
+    cfxi_base_vec_free(&x->kept, sizeof(cfxi_export_kept), x->allocator);
     cfxi_base_set_free(&x->names, x->allocator);
     cfxi_base_set_free(&x->constants, x->allocator);
     cfxi_base_pointers_free(&x->weights, x->allocator);
@@ -371,6 +385,7 @@ static cfxi_onnx_model *export_all(job *j, cfx_error *err)
     cfxi_ev **inputs = make_inputs(j, &n);
     if (inputs)
         add_outputs(j, cfxi_export_graph(x, j->graph, inputs, n));
+    add_kept(j);
     if (x->failed)
         return NULL;
     if (x->findings == 0 && x->err->status == CFX_OK)

@@ -73,6 +73,13 @@ struct cfxi_ev {
     bool shared;               /* a branch or a loop has returned it: others may hold it */
 };
 
+/* A tensor of the module that the graph writes to: an input with a default, and an output. */
+typedef struct cfxi_export_kept {
+    cfxi_ev *value;            /* as it is now */
+    const char *name;          /* of the input */
+    cfxi_onnx_type *type;
+} cfxi_export_kept;
+
 /* A graph that is being written: the model's, a branch, or the body of a loop. */
 struct cfxi_export_scope {
     cfxi_export_scope *outer;
@@ -95,6 +102,7 @@ struct cfxi_exporter {
     cfxi_hash_set constants;   /* by type and elements */
     cfxi_pointers weights;     /* const cfx_tensor * -> cfxi_ev * */
     cfxi_pointers reads;       /* likewise: tensors of the module that the graph reads */
+    cfxi_vec kept;             /* cfxi_export_kept: tensors of the module that it writes to */
     cfxi_pointers nodes;       /* const cfx_node * -> cfxi_ev * */
     const cfx_node *at;        /* being exported: for names, lines and findings */
     size_t made;               /* nodes for it so far */
