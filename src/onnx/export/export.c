@@ -209,6 +209,14 @@ static void add_leaves(job *j, cfxi_ev *v, const char *name)
     }
 }
 
+static void refuse_empty(job *j)
+{
+    cfxi_export_call c = {.x = &j->x, .node = j->x.at};
+    if (j->outputs.size == 0 && j->x.findings == 0 && !j->x.failed)
+        cfxi_export_refuse(&c, "the model has no result that it computes, and an ONNX model needs "
+                           "one; return a tensor");
+}
+
 static void add_outputs(job *j, cfxi_ev *result)
 {
     cfx_signature_result r;
@@ -386,6 +394,7 @@ static cfxi_onnx_model *export_all(job *j, cfx_error *err)
     if (inputs)
         add_outputs(j, cfxi_export_graph(x, j->graph, inputs, n));
     add_kept(j);
+    refuse_empty(j);
     if (x->failed)
         return NULL;
     if (x->findings == 0 && x->err->status == CFX_OK)

@@ -415,8 +415,11 @@ static void check_written(cfxi_export_call *c, const loop *l)
 static cfxi_onnx_graph *loop_graph(cfxi_export_call *c, loop *l, bool *settled)
 {
     cfxi_exporter *x = c->x;
-    cfxi_export_scope scope;
-    cfxi_export_scope_begin(x, &scope);
+    cfxi_export_scope *scope = cfxi_export_room(x, 1, sizeof *scope);  /* one for each time: values
+                                                                           remember theirs */
+    if (!scope)
+        return NULL;
+    cfxi_export_scope_begin(x, scope);
     const size_t n = l->first.n;
     cfxi_onnx_value *inputs = cfxi_export_room(x, n + 2, sizeof *inputs);
     cfxi_onnx_value *outputs = cfxi_export_room(x, n + 1, sizeof *outputs);
