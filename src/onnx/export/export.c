@@ -178,7 +178,7 @@ static void add_output(job *j, cfxi_ev *v, const char *wish)
         cfxi_export_refuse(c, "the result '%s' is not there in ONNX", wish);
     if (v->unmade || v->broken || x->failed || cfxi_export_is_none(v))
         return;
-    if (v->datum.kind != CFX_DATUM_TENSOR && !cfxi_export_is_number(v)) {
+    if (v->datum.kind != CFX_DATUM_TENSOR && !cfxi_export_is_number(v) && !v->element) {
         cfxi_export_refuse(c, "the result '%s' is a %s; ONNX models return tensors", wish,
                            cfx_datum_kind_name((cfx_datum_kind)v->datum.kind));
         return;
@@ -198,7 +198,7 @@ static void add_leaves(job *j, cfxi_ev *v, const char *name)
 {
     size_t n;
     const bool dict = v->datum.kind == CFX_DATUM_DICT;
-    if (!cfx_datum_items(v->datum, &n)) {
+    if (v->element || !cfx_datum_items(v->datum, &n)) {
         add_output(j, v, name);
         return;
     }

@@ -58,6 +58,7 @@ struct cfxi_ev {
     cfx_datum datum;           /* of a value of the graph; INVALID for others */
     cfxi_ev **items;           /* of a container; a dict has keys and values in turn */
     size_t n;
+    cfxi_ev *element;          /* of a list of unknown length, a sequence: the type of its items */
     const cfxi_export_scope *scope;  /* where `name` is defined; NULL: everywhere */
     cfxi_ev *shape;            /* Shape of it, once someone has asked; or NULL */
     cfxi_ev *of;               /* of a size: the tensor and the dimension that it is of */
@@ -287,6 +288,32 @@ cfxi_ev *cfxi_export_root(cfxi_ev *v);
 /* `v` has these elements from now on, and so has what it is a view of. */
 cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements);
 
+/* ---- branches and loops (export_control.c) ------------------------------------------------- */
+
+/* What is known of a value that is either of two, neither of them a container. Sizes that differ
+ * are not known; refuses types or ranks that do. */
+cfx_datum cfxi_export_either(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b);
+
+/* ---- lists of unknown length (export_sequence.c) ------------------------------------------- */
+
+/* Whether it is a sequence, or holds one. */
+bool cfxi_export_has_sequence(const cfxi_ev *v);
+/* Whether it is a list or a tuple, of known length or not. */
+bool cfxi_export_is_list(const cfxi_ev *v);
+/* A sequence of such elements, under the name that a node has given it; NULL: none yet. */
+cfxi_ev *cfxi_export_new_sequence(cfxi_exporter *x, cfxi_ev *element, const cfxi_ev *made);
+/* A list or sequence as a sequence of such elements. */
+cfxi_ev *cfxi_export_as_sequence(cfxi_export_call *c, cfxi_ev *list, cfxi_ev *element);
+/* The type of a sequence that is either of two lists or sequences. */
+cfxi_ev *cfxi_export_either_list(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b);
+/* The structure of `a`, with sequences where `b` has a list of another length; `a` itself if there
+ * is none. */
+cfxi_ev *cfxi_export_widen(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b);
+/* What `other` has in the place of item i of `like`: dicts by keys. NULL: nothing. */
+cfxi_ev *cfxi_export_twin(const cfxi_ev *like, size_t i, const cfxi_ev *other);
+/* A call that takes a sequence. */
+cfxi_ev *cfxi_export_on_sequence(cfxi_export_call *c, cfxi_ev *const *given, size_t n);
+
 /* ---- pieces that rules share --------------------------------------------------------------- */
 
 /* A reduction: axes as an input or an attribute, as the opset has them. n is 0: all. (reduce) */
@@ -309,6 +336,8 @@ cfxi_ev *cfxi_export_filled(cfxi_export_call *c, cfxi_ev *shape, cfx_dtype dtype
 cfxi_ev *cfxi_export_swap(cfxi_export_call *c, cfxi_ev *x, size_t n, size_t a, size_t b);
 /* a | b of two dicts. */
 cfxi_ev *cfxi_export_merged(cfxi_export_call *c);
+/* The place of an item of a list or dict; SIZE_MAX if it is not known. (items) */
+size_t cfxi_export_item_place(const cfxi_ev *list, const cfxi_ev *index);
 /* x[...] for an index of Python's: a number, a slice, a tensor, or a tuple of them. */
 cfxi_ev *cfxi_export_index(cfxi_export_call *c, cfxi_ev *x, cfxi_ev *const *index, size_t n);
 

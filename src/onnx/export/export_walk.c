@@ -364,6 +364,9 @@ cfxi_ev *cfxi_export_apply(cfxi_exporter *x, const cfx_node *node, cfx_operator 
                                       "that only training needs");
     if (takes_regions(op))
         return apply_regions(&c, given, n);
+    for (size_t i = 0; i < n; i++)
+        if (given[i] && cfxi_export_has_sequence(given[i]))
+            return cfxi_export_on_sequence(&c, given, n);
     if (functional != CFX_OPID_NONE && functional != op)
         return apply_in_place(&c, functional, given, n);
     return apply_row(&c, given, n);
@@ -525,6 +528,12 @@ static void describe_dim(cfxi_exporter *x, const cfxi_ev *v, int i, cfxi_onnx_di
 cfxi_onnx_type *cfxi_export_type(cfxi_exporter *x, const cfxi_ev *v, bool sizes)
 {
     cfxi_onnx_type *type = cfxi_export_room(x, 1, sizeof *type);
+    if (type && v->element) {
+        type->sequence = cfxi_export_room(x, 1, sizeof *type->sequence);
+        if (type->sequence)
+            type->sequence->type = cfxi_export_type(x, v->element, sizes);
+        return x->failed ? NULL : type;
+    }
     cfxi_onnx_tensor_type *tensor = cfxi_export_room(x, 1, sizeof *tensor);
     cfxi_onnx_shape *shape = cfxi_export_room(x, 1, sizeof *shape);
     const int rank = cfxi_export_is_number(v) ? 0 : v->rank;
