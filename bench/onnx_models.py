@@ -149,7 +149,9 @@ def run(ready, values):
 
 
 def tensors(value):
-    """A result of ONNX Runtime; a sequence is a list."""
+    """A result as tensors; a sequence is a list."""
+    if isinstance(value, torch.Tensor):
+        return value
     if isinstance(value, list):
         return [tensors(one) for one in value]
     return torch.from_numpy(np.asarray(value))
@@ -286,7 +288,7 @@ def run_read(program, ready, values):
     """A file as cfx has read it: inputs in the order of the file."""
     inputs = [torch.from_numpy(array(values[i.name])) for i in ready.get_inputs()]
     got = program(*inputs)
-    return [got] if len(ready.get_outputs()) == 1 else list(got)
+    return [tensors(one) for one in ([got] if len(ready.get_outputs()) == 1 else got)]
 
 
 def read_back(case, caller, path, ready, calls):

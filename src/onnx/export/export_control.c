@@ -277,6 +277,8 @@ static cfxi_ev *known_branch(cfxi_export_call *c, bool yes, const cfxi_ev *opera
 
 static cfxi_ev *truth(cfxi_export_call *c, cfxi_ev *v)
 {
+    if (v->element)
+        return APPLY(bool, v);
     cfxi_ev *made = CAST(v, CFX_DTYPE_BOOL);
     if (!cfxi_export_is_number(v) && v->rank != 0)
         made = NODE("Reshape", made, cfxi_export_const_ints(c->x, NULL, 0));
@@ -342,7 +344,8 @@ typedef struct loop {
     cfxi_ev *like;          /* its structure, with sequences where it has lists that grow */
     leaves first;           /* of the state */
     leaves type;            /* what is known of them in every time around */
-    leaves inner;           /* as the body sees them */
+    leaves inner;           /* as the body sees them, */
+    const char *names[MOST_LEAVES];  /* under these names until it writes to them */
     leaves next;            /* what it returns */
 } loop;
 
@@ -365,9 +368,9 @@ static cfxi_ev *inner_value(cfxi_export_call *c, const cfxi_ev *like)
     return made;
 }
 
-static void add_input(cfxi_export_call *c, cfxi_onnx_value *to, const cfxi_ev *v)
+static void add_input(cfxi_export_call *c, cfxi_onnx_value *to, const char *name, const cfxi_ev *v)
 {
-    to->name = text_of(v->name);
+    to->name = text_of(name);
     to->type = cfxi_export_type(c->x, v, false);
 }
 
@@ -377,7 +380,7 @@ static cfxi_ev *run_body(cfxi_export_call *c, loop *l, cfxi_ev *index)
     cfxi_exporter *x = c->x;
     size_t at = 0;
     for (size_t i = 0; i < l->first.n; i++)
-        l->inner.at[i] = inner_value(c, l->type.at[i]);
+        l->names[i] = (l->inner.at[i] = inner_value(c, l->type.at[i]))->name;
     l->inner.n = l->first.n;
     cfxi_ev *state = rebuild(x, l->like, l->inner.at, &at);
     cfxi_ev **args = cfxi_export_room(x, state->n + 1, sizeof *args);
@@ -484,11 +487,11 @@ static cfxi_onnx_graph *loop_graph(cfxi_export_call *c, loop *l, bool *settled)
     *settled = !next->broken && take_next(c, l, next) && settle(c, l);
     if (*settled && !x->failed) {
         check_written(c, l);
-        add_input(c, &inputs[0], index);
-        add_input(c, &inputs[1], going);
+        add_input(c, &inputs[0], index->name, index);
+        add_input(c, &inputs[1], going->name, going);
         for (size_t i = 0; i < n; i++)
             if (l->inner.at[i]->datum.kind != CFX_DATUM_NONE)
-                add_input(c, &inputs[k++], l->inner.at[i]);
+                add_input(c, &inputs[k++], l->names[i], l->inner.at[i]);
         cfxi_ev *again = going;
         if (l->test)
             again = truth(c, cfxi_export_region(x, l->test, next->items ? next->items : &next,

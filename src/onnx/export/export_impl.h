@@ -71,6 +71,7 @@ struct cfxi_ev {
     bool unmade;               /* a result that its rule left out */
     bool maybe_none;           /* None on another way: a value that nobody uses stands for it */
     const cfx_node *source;    /* the branch or loop that gave it, or its operand; or NULL */
+    bool viewed;               /* others are views of it */
     bool shared;               /* a branch or a loop has returned it: others may hold it */
 };
 
@@ -287,6 +288,8 @@ void cfxi_export_note_view(cfxi_exporter *x, cfxi_ev *v, const cfxi_export_call 
 cfxi_ev *cfxi_export_root(cfxi_ev *v);
 /* `v` has these elements from now on, and so has what it is a view of. */
 cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements);
+/* `v`, of which there are no other views, is this view of itself from now on: squeeze_, t_. */
+cfxi_ev *cfxi_export_reshape_in_place(cfxi_exporter *x, cfxi_ev *v, const cfxi_ev *made);
 
 /* ---- branches and loops (export_control.c) ------------------------------------------------- */
 

@@ -262,9 +262,14 @@ static cfxi_ev *apply_regions(cfxi_export_call *c, cfxi_ev *const *given, size_t
 static cfxi_ev *apply_in_place(cfxi_export_call *c, cfx_operator op, cfxi_ev *const *given,
                                size_t n)
 {
+    const bool viewed = n > 0 && given[0] && (given[0]->viewed || given[0]->path);
     cfxi_ev *made = cfxi_export_apply(c->x, c->node, op, given, n);
     if (made->broken || n == 0)
         return made;
+    if (made->view && made->view->base == given[0])
+        return viewed ? cfxi_export_refuse(c, "it gives another shape to a tensor of the model, or "
+                                           "to one of which there are views; use a copy")
+                      : cfxi_export_reshape_in_place(c->x, given[0], made);
     return cfxi_export_write(c, given[0], made);
 }
 

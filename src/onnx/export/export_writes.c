@@ -60,7 +60,26 @@ void cfxi_export_note_view(cfxi_exporter *x, cfxi_ev *v, const cfxi_export_call 
         return;
     *view = (cfxi_export_alias){c->args[0], c->op, c->args, c->n, item, c->node};
     v->view = view;
+    view->base->viewed = true;
     v->seen = cfxi_export_root(v)->version;
+}
+
+cfxi_ev *cfxi_export_reshape_in_place(cfxi_exporter *x, cfxi_ev *v, const cfxi_ev *made)
+{
+    cfxi_ev *before = cfxi_export_room(x, 1, sizeof *before);
+    cfxi_export_alias *view = cfxi_export_room(x, 1, sizeof *view);
+    cfxi_ev **args = cfxi_export_room(x, made->view->n, sizeof *args);
+    if (!before || !view || !args)
+        return &x->broken;
+    *before = *v;
+    *view = *made->view;
+    memcpy(args, view->args, view->n * sizeof *args);
+    view->args = args;
+    view->base = args[0] = before;
+    *v = *made;
+    v->view = view;
+    v->viewed = false;
+    return v;
 }
 
 /* The view of other elements: `base` in the place of what it is of. */
