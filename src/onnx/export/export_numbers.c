@@ -71,6 +71,12 @@ static cfxi_ev *scalar(cfxi_export_call *c, cfxi_ev *v)
 {
     if (cfxi_export_is_number(v) || v->rank == 0)
         return v;
+    for (int i = 0; i < v->rank; i++)
+        if (cfxi_export_known_size(c->x, v, i) != 1) {  /* so only a run knows that it is one */
+            cfxi_ev *made = NODE("Gather", NODE("Reshape", v, INTS(-1)), INT(0));
+            SET_INT("axis", 0);
+            return made;
+        }
     return NODE("Reshape", v, cfxi_export_const_ints(c->x, NULL, 0));
 }
 
