@@ -6,8 +6,8 @@ torch.onnx.export.
 Lists: zoo (tests/zoo), programs (tests/python/programs), captures (tests/python/capture_programs).
 Each is captured with its first inputs, written, checked (onnx.checker with its strict inference of
 types and shapes) and run with those and all other inputs that the captured graph takes: in ONNX
-Runtime, then read by cfx.onnx.load and by cfx.runtime.load. Results must agree with eager PyTorch to
-1e-4.
+Runtime, then read by cfx.onnx.load and by cfx.runtime.load. Results must agree with eager PyTorch
+to 1e-4.
 
 --peer tries torch.onnx.export(dynamo=True) on a list ("all": on each), with the first inputs, in a
 process of its own with LIMIT seconds for each; it needs onnxscript.

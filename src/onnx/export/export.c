@@ -1,8 +1,8 @@
 /* export.c - writes a package as an ONNX model: what it takes and gives, and what its graph does.
  *
  * The graph is lowered and walked (export_walk.c). Inputs have the names and sizes of the
- * signature. What the model keeps from run to run, a tensor that it writes to among it, is an input,
- * with its first value as a default, and an output: whoever runs the model hands it on.
+ * signature. What the model keeps from run to run, tensors that it writes to among it, is an
+ * input, with its first value as a default, and an output: whoever runs the model hands it on.
  */
 #include "dim/dim_impl.h"
 #include "export_impl.h"

@@ -281,7 +281,7 @@ static cfxi_ev *truth(cfxi_export_call *c, cfxi_ev *v)
         return APPLY(bool, v);
     cfxi_ev *made = CAST(v, CFX_DTYPE_BOOL);
     if (!cfxi_export_is_number(v) && v->rank != 0)
-        made = NODE("Reshape", made, cfxi_export_const_ints(c->x, NULL, 0));
+        made = cfxi_export_scalar(c, made, v);
     return made;
 }
 

@@ -335,6 +335,9 @@ cfxi_ev *cfxi_export_slice(cfxi_export_call *c, cfxi_ev *x, int64_t axis, cfxi_e
 cfxi_ev *cfxi_export_range(cfxi_export_call *c, cfxi_ev *end);
 /* Each element of a shape is this number. */
 cfxi_ev *cfxi_export_filled(cfxi_export_call *c, cfxi_ev *shape, cfx_dtype dtype, double value);
+/* The one element of `v`, which has the sizes of `like`, or a number: without dimensions.
+ * (numbers) */
+cfxi_ev *cfxi_export_scalar(cfxi_export_call *c, cfxi_ev *v, const cfxi_ev *like);
 /* Exchanges two of n dimensions. */
 cfxi_ev *cfxi_export_swap(cfxi_export_call *c, cfxi_ev *x, size_t n, size_t a, size_t b);
 /* a | b of two dicts. */
