@@ -155,7 +155,7 @@ def estimators():
     return {
         "pca": decomposition.PCA(3),
         "kmeans": cluster.KMeans(3, n_init=2, random_state=0),
-        "mlp": neural_network.MLPRegressor((8,), max_iter=20, random_state=0),
+        "mlp": neural_network.MLPRegressor(hidden_layer_sizes=(8,), max_iter=20, random_state=0),
         "minmax": preprocessing.MinMaxScaler(),
     }
 

@@ -88,7 +88,7 @@ static cfx_datum describe_input(cfxi_exporter *x, const cfx_signature_input *in)
         sizes[i] = in->sizes[i];
         const char *name = in->dims[i] ? in->dims[i] : cfxi_export_text(x, "%s_%d", in->name, i);
         if (sizes[i] < 0)
-            sizes[i] = cfx_dims_symbol(x->dims, name, 0, x->err);  /* programs ask for 0 and 1 */
+            sizes[i] = cfx_dims_symbol(x->dims, name, 2, x->err);
     }
     return cfx_datum_tensor(cfx_tensor_new_abstract(in->dtype, sizes, (size_t)in->rank,
                                                     x->allocator, x->err));

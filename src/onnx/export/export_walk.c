@@ -316,6 +316,25 @@ static bool asks_flag(cfx_operator op)
     }
 }
 
+/* Sizes of inputs are taken to be at least 2, as rules for shapes need it. A program that asks
+ * whether there are none, or one, gets its answer when it runs. */
+static bool asks_for_few(const cfxi_export_call *c)
+{
+    const bool alone = c->op == CFX_OPID_not || c->op == CFX_OPID_bool;
+    if (!asks_flag(c->op) || c->op == CFX_OPID_logical_not || c->n == 0 ||
+        c->result.kind != CFX_DATUM_BOOL)
+        return false;
+    const cfxi_ev *a = c->args[0];
+    const cfxi_ev *b = alone ? a : c->args[1];
+    if (!cfxi_export_is_number(a) || !cfxi_export_is_number(b))
+        return false;
+    const cfxi_ev *known = cfxi_export_is_known(a) ? a : b;
+    const cfxi_ev *asked = known == a ? b : a;
+    return asked->datum.kind == CFX_DATUM_INT && !cfxi_export_is_known(asked) &&
+           (alone || (cfxi_export_is_known(known) && known->datum.kind == CFX_DATUM_INT &&
+                      known->datum.as.i >= 0 && known->datum.as.i < 2));
+}
+
 static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
 {
     cfxi_exporter *x = c->x;
@@ -333,6 +352,8 @@ static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
         return run_rule(c);
     if (c->result.kind == CFX_DATUM_STR && !has_constants(c))
         return without(x, cfxi_export_of_datum(x, c->result));  /* checks may have it */
+    if (is_constant(c->result) && asks_for_few(c))
+        c->result.symbolic = 1;
     if (is_constant(c->result) && c->op != CFX_OPID_setitem)
         return cfxi_export_of_datum(x, c->result);
     cfxi_ev *made = run_rule(c);
