@@ -1,19 +1,26 @@
-"""Writes models and programs as ONNX and runs them in ONNX Runtime, against torch.onnx.export.
+"""Writes models and programs as ONNX, runs them in ONNX Runtime and reads them back, against
+torch.onnx.export.
 
     python bench/onnx_models.py [--peer LIST] [--update] [--opset N] [--list] [LIST[:NAME] ...]
 
 Lists: zoo (tests/zoo), programs (tests/python/programs), captures (tests/python/capture_programs).
-Each is captured with its first inputs, written, checked (onnx.checker, full) and run with those and
-all other inputs that the captured graph takes; results must agree with eager PyTorch to 1e-4.
---peer tries torch.onnx.export(dynamo=True) on a list, with its first inputs; it needs onnxscript.
+Each is captured with its first inputs, written, checked (onnx.checker with its strict inference of
+types and shapes) and run with those and all other inputs that the captured graph takes: in ONNX
+Runtime, then read by cfx.onnx.load and by cfx.runtime.load. Results must agree with eager PyTorch
+to 1e-4.
+
+--peer tries torch.onnx.export(dynamo=True) on a list ("all": on each), with the first inputs, in a
+process of its own with LIMIT seconds for each; it needs onnxscript.
 --update writes the table of docs/onnx-writing.md.
 """
 import argparse
 import collections
 import contextlib
 import copy
+import dataclasses
 import io
 import logging
+import multiprocessing
 import os
 import re
 import sys
@@ -36,6 +43,7 @@ import zoo  # noqa: E402
 
 PAGE = ROOT / "docs/onnx-writing.md"
 CLOSE = 1e-4
+LIMIT = 60  # seconds for one program in torch.onnx.export
 
 
 class Case:
@@ -79,6 +87,11 @@ def leaves(value):
     return found
 
 
+def copies(value):
+    """The leaves as they are now."""
+    return [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves(value)]
+
+
 def array(value):
     if isinstance(value, torch.Tensor):
         return value.detach().numpy()
@@ -94,44 +107,54 @@ def session(path):
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def feed_of(gm, args, kwargs):
-    """The inputs of the graph by name."""
-    codegen = gm.graph._codegen
-    if hasattr(codegen, "boundary"):
+class Caller:
+    """Calls a file as the captured module is called: between its arguments and results, those of
+    the graph go to someone else. State begins anew each time."""
+
+    def __init__(self, gm, ready):
+        self.gm, self.ready = gm, ready
+        self.nested = hasattr(gm.graph._codegen, "boundary")
+
+    def __call__(self, call, compute):
+        """`compute` takes inputs by name and gives the results of the file."""
+        own = call.copy()
+        if not self.nested:
+            names = [str(n.target) for n in self.gm.graph.nodes if n.op == "placeholder"]
+            return leaves(results_of(
+                self.ready, compute({**dict(zip(names, own.args)), **own.kwargs}), names))
         from cfx.capturing.reduce import input_names
-        home = gm if codegen.boundary.slots else None
-        return dict(zip(input_names(codegen.boundary),
-                        codegen.inputs_for(home, *args, **kwargs)))
-    names = [str(n.target) for n in gm.graph.nodes if n.op == "placeholder"]
-    return {**dict(zip(names, args)), **kwargs}
+        home = copy.deepcopy(self.gm)
+        codegen = home.graph._codegen
+        names = input_names(codegen.boundary)
+        inputs = codegen.inputs_for(home, *own.args, **own.kwargs)
+        got = results_of(self.ready, compute(dict(zip(names, inputs))), names)
+        last = list(home.graph.nodes)[-1].args[0]
+        return leaves(codegen.outputs_for(home, tuple(None if one is None else got.pop(0)
+                                                      for one in last)))
 
 
-def given(gm, call):
-    """The inputs of a call by name; None if the graph does not take them."""
-    own = call.copy()
-    try:
-        return feed_of(gm, own.args, own.kwargs)
-    except Exception:
-        return None
+def results_of(ready, outputs, inputs):
+    """Results without tensors of the model, which are to be given to the next run: the file lists
+    them, and they are no inputs of the captured graph."""
+    state = ready.get_modelmeta().custom_metadata_map.get("cfx.state", "").split("\n")
+    kept = {f"{name}_next" for name in state if name not in inputs}
+    return [value for out, value in zip(ready.get_outputs(), outputs) if out.name not in kept]
 
 
 def run(ready, values):
     inputs = {i.name for i in ready.get_inputs()} | {
         i.name for i in ready.get_overridable_initializers()}
     feed = {name: array(value) for name, value in values.items() if name in inputs}
-    return [torch.from_numpy(np.asarray(out)) for out in ready.run(None, feed)]
+    return [tensors(out) for out in ready.run(None, feed)]
 
 
-def results_of(gm, ready, outputs):
-    """What the program returns, of what the graph does: without its state and its arguments."""
-    codegen = gm.graph._codegen
-    if not hasattr(codegen, "boundary"):
-        return outputs
-    if not codegen.boundary.slots:
-        with contextlib.suppress(Exception):
-            return leaves(codegen.process_outputs(tuple(outputs)))
-    names = [out.name for out in ready.get_outputs()]
-    return [out for name, out in zip(names, outputs) if name.startswith("result")]
+def tensors(value):
+    """A result as tensors; a sequence is a list."""
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, list):
+        return [tensors(one) for one in value]
+    return torch.from_numpy(np.asarray(value))
 
 
 def difference(want, got):
@@ -164,9 +187,37 @@ def capture(case):
         raise Outside(f"capture: {type(error).__name__}") from error
 
 
+@contextlib.contextmanager
+def globals_kept(model):
+    """Tensors among the globals of a program are as before afterwards."""
+    around = sys.modules[getattr(model, "__module__", None) or "builtins"].__dict__
+    before = {name: value.clone() for name, value in around.items()
+              if isinstance(value, torch.Tensor)}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            around[name].copy_(value)
+
+
 def eager(case, call):
-    given = call.copy()
-    return leaves(case.make()(*given.args, **given.kwargs))
+    own = call.copy()
+    model = case.make()
+    with globals_kept(model):
+        return copies(model(*own.args, **own.kwargs))
+
+
+def expressible(case, call):
+    """Whether the program gives the same for inputs as ONNX has them: plain tensors, each with
+    memory of its own."""
+    def plain(x):
+        if not isinstance(x, torch.Tensor):
+            return x
+        return x.detach().clone().as_subclass(torch.Tensor).requires_grad_(x.requires_grad)
+
+    args, kwargs = torch.utils._pytree.tree_map(plain, (call.args, call.kwargs))
+    return not difference(eager(case, call), eager(case, dataclasses.replace(
+        call, args=args, kwargs=kwargs)))
 
 
 def alike(first, call):
@@ -181,14 +232,74 @@ def alike(first, call):
 def calls_of(case, gm):
     """The calls that the captured graph takes: the first, and others."""
     for i, call in enumerate(case.calls):
-        given = call.copy()
+        own = call.copy()
         try:
-            taken = gm(*given.args, **given.kwargs)
+            with globals_kept(case.make()):
+                taken = copies(gm(*own.args, **own.kwargs))
         except Exception:
             continue
         if i == 0 or (alike(case.calls[0], call)
-                      and not difference(eager(case, call), leaves(taken))):
+                      and not difference(eager(case, call), taken)):
             yield call
+
+
+# ---- what a program comes to --------------------------------------------------------------------
+
+
+class Unsound(Exception):
+    """A file was written that is not right, or that ONNX Runtime does not run."""
+
+
+class Unread(Exception):
+    """A file that is right, and cfx does not read it, or computes something else with it."""
+
+
+def first_line(error):
+    text = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {text}"[:200]
+
+
+@contextlib.contextmanager
+def failing_as(kind):
+    try:
+        yield
+    except (AssertionError, Outside):
+        raise
+    except Exception as error:
+        raise kind(first_line(error)) from error
+
+
+def agrees(case, call, caller, ready):
+    """Whether ONNX Runtime gives the same; false if the call is not one that ONNX has."""
+    wrong = difference(eager(case, call), caller(call, lambda values: run(ready, values)))
+    if wrong and expressible(case, call):
+        raise AssertionError(wrong)
+    return not wrong
+
+
+def check(path):
+    """The checker's full check infers shapes without following the values of shapes."""
+    onnx.checker.check_model(path, full_check=True)
+    onnx.shape_inference.infer_shapes(onnx.load(path), check_type=True, strict_mode=True,
+                                      data_prop=True)
+
+
+def run_read(program, ready, values):
+    """A file as cfx has read it: inputs in the order of the file."""
+    inputs = [torch.from_numpy(array(values[i.name])) for i in ready.get_inputs()]
+    got = program(*inputs)
+    return [tensors(one) for one in ([got] if len(ready.get_outputs()) == 1 else got)]
+
+
+def read_back(case, caller, path, ready, calls):
+    """The calls in cfx: as a GraphModule, and in C."""
+    gm, model = cfx.onnx.load(path), cfx.runtime.load(path)
+    for call in calls:
+        for program in (gm, model.session()):
+            got = caller(call, lambda values: run_read(program, ready, values))
+            wrong = difference(eager(case, call), got)
+            if wrong:
+                raise Unread(f"{type(program).__name__}: {wrong}")
 
 
 def try_cfx(case, path, opset):
@@ -199,51 +310,18 @@ def try_cfx(case, path, opset):
         if not eager(case, first):
             raise Outside("no results that are tensors or numbers")
         cfx.onnx.save(gm, path, opset=opset, **({"inputs": first.args} if plain else {}))
-        feeds = {id(c): given(gm, c) for c in case.calls}  # now: running changes state
+        fresh = copy.deepcopy(gm)  # running changes state
         calls = list(calls_of(case, gm))
-        onnx.checker.check_model(path, full_check=True)
-        ready = session(path)
-        for call in calls:
-            feed = feeds[id(call)] or given(gm, call)
-            wrong = difference(eager(case, call), results_of(gm, ready, run(ready, feed)))
-            if wrong:
-                raise AssertionError(wrong)
+        with failing_as(Unsound):
+            check(path)
+            ready = session(path)
+            caller = Caller(fresh, ready)
+            calls = [c for c in calls if agrees(case, c, caller, ready)]
+            if not any(c is first for c in calls):
+                raise Outside("inputs share memory or have operators of their own")
+        with failing_as(Unread):
+            read_back(case, caller, path, ready, calls)
     return len(calls) > 1
-
-
-def try_torch(case, path, opset):
-    model = case.make()
-    if not isinstance(model, torch.nn.Module):
-        function = model
-
-        class Function(torch.nn.Module):
-            def forward(self, *args, **kwargs):
-                return function(*args, **kwargs)
-
-        model = Function()
-    first = case.calls[0].copy()
-    with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
-        program = torch.onnx.export(model.eval(), first.args, kwargs=first.kwargs or None,
-                                    dynamo=True, opset_version=opset, verbose=False,
-                                    dynamic_shapes=None)
-        program.save(path)
-        ready = session(path)
-        names = [i.name for i in ready.get_inputs()]
-        given = case.calls[0].copy()
-        feed = dict(zip(names, map(array, leaves([given.args, given.kwargs]))))
-        got = [torch.from_numpy(np.asarray(out)) for out in ready.run(None, feed)]
-    wrong = difference(eager(case, case.calls[0]), got)
-    if wrong:
-        raise AssertionError(wrong)
-    return False
-
-
-def cause(error):
-    if isinstance(error, cfx.onnx.ExportError):
-        _, _, op, why = error.findings[0]
-        return f"{op}: {why}"[:150]
-    text = str(error).strip().split("\n")[0]
-    return f"{type(error).__name__}: {text}"[:200]
 
 
 def judge(case, trial, opset):
@@ -254,11 +332,108 @@ def judge(case, trial, opset):
             return f"outside {error}"
         except AssertionError as error:
             return f"wrong {error}"
+        except Unsound as error:
+            return f"unsound {error}"
+        except Unread as error:
+            return f"unread {error}"
+        except cfx.onnx.ExportError as error:
+            _, _, op, why = error.findings[0]
+            return f"refused {op}: {why}"[:300]
         except Exception as error:
-            return f"refused {cause(error)}"
+            return f"refused {first_line(error)}"
+
+
+# ---- torch.onnx.export --------------------------------------------------------------------------
+
+
+def as_module(model):
+    if isinstance(model, torch.nn.Module):
+        return model.eval()
+
+    class Function(torch.nn.Module):
+        def forward(self, *args, **kwargs):
+            return model(*args, **kwargs)
+
+    return Function().eval()
+
+
+def peer_results(program, path, call):
+    """By its own way of calling, or what it says fails, with the inputs in order."""
+    own = call.copy()
+    with contextlib.suppress(Exception):
+        yield leaves(program(*own.args, **own.kwargs))
+    ready = session(path)
+    names = [i.name for i in ready.get_inputs()]
+    feed = dict(zip(names, map(array, leaves([own.args, own.kwargs]))))
+    yield [torch.from_numpy(np.asarray(out)) for out in ready.run(None, feed)]
+
+
+def try_torch(case, path, opset):
+    first = case.calls[0].copy()
+    with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
+        program = torch.onnx.export(as_module(case.make()), first.args,
+                                    kwargs=first.kwargs or None, dynamo=True,
+                                    opset_version=opset, verbose=False, dynamic_shapes=None)
+        program.save(path)
+        want = eager(case, case.calls[0])
+        wrong = ""
+        for got in peer_results(program, path, case.calls[0]):
+            wrong = difference(want, got)
+            if not wrong:
+                return False
+    raise AssertionError(wrong)
+
+
+def serve_peer(wire):
+    """In a process of its own: answers names of programs with what they come to."""
+    quiet()
+    cases = {}
+    while True:
+        which, name, opset = wire.recv()
+        if which not in cases:
+            cases[which] = {c.name: c for c in cases_of(which)}
+        found = judge(cases[which][name], try_torch, opset)
+        wire.send((found, torch._C._functorch.peek_interpreter_stack() is None))
+
+
+class Peer:
+    """torch.onnx.export, with a limit for each program."""
+
+    def __init__(self):
+        self.process = None
+
+    def ask(self, which, name, opset):
+        if self.process is None:
+            self.wire, far = multiprocessing.Pipe()
+            self.process = multiprocessing.get_context("spawn").Process(
+                target=serve_peer, args=(far,), daemon=True)
+            self.process.start()
+            far.close()
+        try:
+            self.wire.send((which, name, opset))
+            if self.wire.poll(LIMIT):
+                found, is_clean = self.wire.recv()
+                if not is_clean:  # an export that failed inside vmap spoils those after it
+                    self.stop()
+                return found
+            found = f"refused no end within {LIMIT} seconds"
+        except (EOFError, OSError):
+            found = "refused the process died"
+        self.stop()
+        return found
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
 
 
 # ---- the table ----------------------------------------------------------------------------------
+
+
+COLUMNS = ("list", "captured", "equal in ONNX Runtime", "and read back", "at other inputs, too",
+           "wrong", "not right or not run", "refused", "torch.onnx.export")
 
 
 def count(found, *starts):
@@ -266,52 +441,64 @@ def count(found, *starts):
 
 
 def row(which, found, peer):
-    inside = len(found) - count(found, "outside")
-    cells = [which, inside, count(found, "equal"), count(found, "equal+"), count(found, "wrong"),
-             count(found, "refused")]
-    cells.append("" if peer is None else count(
-        {name: value for name, value in peer.items() if not found[name].startswith("outside")},
-        "equal"))
+    inside = {name: value for name, value in found.items() if not value.startswith("outside")}
+    cells = [which, len(inside), count(inside, "equal", "unread"), count(inside, "equal"),
+             count(inside, "equal+"), count(inside, "wrong"), count(inside, "unsound"),
+             count(inside, "refused"), count(peer, "equal") if peer else ""]
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def update(rows):
     text = PAGE.read_text()
-    head = ("| list | captured | equal in ONNX Runtime | at other inputs, too | wrong | refused | "
-            "torch.onnx.export |\n|---|---|---|---|---|---|---|\n")
+    head = "| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|\n"
     table = f"<!-- models -->\n{head}" + "\n".join(rows) + "\n<!-- end -->"
     PAGE.write_text(re.sub(r"<!-- models -->.*?<!-- end -->", lambda _: table, text, flags=re.S))
+
+
+def print_causes(found):
+    """What is not equal, and the most frequent reasons."""
+    for name, value in found.items():
+        if not value.startswith(("equal", "outside capture")):
+            print(f"    {name}: {value}")
+    causes = collections.Counter(re.sub(r"'.*?'|\d+|/\S+/", "_", value)[:70]
+                                 for value in found.values()
+                                 if not value.startswith(("equal", "outside")))
+    for value, times in causes.most_common(12):
+        print(f"  {times:4} {value}")
+
+
+def quiet():
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("lists", nargs="*", default=["zoo", "programs", "captures"])
     parser.add_argument("--peer", action="append", default=[], metavar="LIST",
-                        help="try torch.onnx.export on this list, too")
+                        help="try torch.onnx.export on this list, too; \"all\": on each")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--list", action="store_true", help="print what is not equal")
     parser.add_argument("--opset", type=int, default=18)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
+    quiet()
     rows = []
+    peer = Peer()
     for which in options.lists:
         which, _, wanted = which.partition(":")
         cases = [c for c in cases_of(which) if wanted in c.name]
         found = {c.name: judge(c, try_cfx, options.opset) for c in cases}
-        peer = None
-        if which in options.peer:
-            peer = {c.name: judge(c, try_torch, options.opset) for c in cases
-                    if not found[c.name].startswith("outside")}  # fmt: skip
-        rows.append(row(which, found, peer))
+        theirs = {}
+        if which in options.peer or "all" in options.peer:
+            theirs = {name: peer.ask(which, name, options.opset)
+                      for name, value in found.items() if not value.startswith("outside")}
+        rows.append(row(which, found, theirs))
         print(rows[-1], flush=True)
-        for name, value in found.items() if options.list else ():
-            if not value.startswith(("equal", "outside")):
-                print(f"    {name}: {value}")
-        causes = collections.Counter(re.sub(r"'.*?'|\d+", "_", value)[:70]
-                                     for value in found.values() if value.startswith("refused"))
-        for value, times in causes.most_common(12) if options.list else ():
-            print(f"  {times:4} {value}")
+        if options.list:
+            print_causes(found)
+            print("  torch.onnx.export:" if theirs else "")
+            print_causes(theirs)
+    peer.stop()
     if options.update:
         update(rows)
 

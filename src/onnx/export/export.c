@@ -1,8 +1,8 @@
 /* export.c - writes a package as an ONNX model: what it takes and gives, and what its graph does.
  *
  * The graph is lowered and walked (export_walk.c). Inputs have the names and sizes of the
- * signature. What the model keeps from run to run is an input, with its first value as a default,
- * and an output: whoever runs the model hands it on.
+ * signature. What the model keeps from run to run, tensors that it writes to among it, is an
+ * input, with its first value as a default, and an output: whoever runs the model hands it on.
  */
 #include "dim/dim_impl.h"
 #include "export_impl.h"
@@ -178,7 +178,7 @@ static void add_output(job *j, cfxi_ev *v, const char *wish)
         cfxi_export_refuse(c, "the result '%s' is not there in ONNX", wish);
     if (v->unmade || v->broken || x->failed || cfxi_export_is_none(v))
         return;
-    if (v->datum.kind != CFX_DATUM_TENSOR && !cfxi_export_is_number(v)) {
+    if (v->datum.kind != CFX_DATUM_TENSOR && !cfxi_export_is_number(v) && !v->element) {
         cfxi_export_refuse(c, "the result '%s' is a %s; ONNX models return tensors", wish,
                            cfx_datum_kind_name((cfx_datum_kind)v->datum.kind));
         return;
@@ -198,7 +198,7 @@ static void add_leaves(job *j, cfxi_ev *v, const char *name)
 {
     size_t n;
     const bool dict = v->datum.kind == CFX_DATUM_DICT;
-    if (!cfx_datum_items(v->datum, &n)) {
+    if (v->element || !cfx_datum_items(v->datum, &n)) {
         add_output(j, v, name);
         return;
     }
@@ -207,6 +207,14 @@ static void add_leaves(job *j, cfxi_ev *v, const char *name)
         add_leaves(j, v->items[i], key ? cfxi_export_text(&j->x, "%s_%s", name, key)
                                        : cfxi_export_text(&j->x, "%s_%zu", name, i));
     }
+}
+
+static void refuse_empty(job *j)
+{
+    cfxi_export_call c = {.x = &j->x, .node = j->x.at};
+    if (j->outputs.size == 0 && j->x.findings == 0 && !j->x.failed)
+        cfxi_export_refuse(&c, "the model has no result that it computes, and an ONNX model needs "
+                           "one; return a tensor");
 }
 
 static void add_outputs(job *j, cfxi_ev *result)
@@ -222,6 +230,16 @@ static void add_outputs(job *j, cfxi_ev *result)
     for (size_t i = 0; cfx_signature_result_at(j->signature, i, &r); i++)
         add_leaves(j, result->items[i],
                    r.state ? cfxi_export_text(&j->x, "%s_next", r.name) : r.name);
+}
+
+/* Tensors of the module that the graph has written to. */
+static void add_kept(job *j)
+{
+    const cfxi_export_kept *kept = j->x.kept.data;
+    for (size_t i = 0; i < j->x.kept.size; i++) {
+        push_value(&j->x, &j->inputs, kept[i].name, kept[i].type);
+        add_output(j, kept[i].value, cfxi_export_text(&j->x, "%s_next", kept[i].name));
+    }
 }
 
 /* ---- the model ----------------------------------------------------------------------------- */
@@ -264,6 +282,9 @@ static const char *state_of(job *j)
     for (size_t i = 0; cfx_signature_input_at(j->signature, i, &in); i++)
         if (in.state)
             text = cfxi_export_text(&j->x, "%s%s%s", text, *text ? "\n" : "", in.name);
+    const cfxi_export_kept *kept = j->x.kept.data;
+    for (size_t i = 0; i < j->x.kept.size; i++)
+        text = cfxi_export_text(&j->x, "%s%s%s", text, *text ? "\n" : "", kept[i].name);
     return text;
 }
 
@@ -348,6 +369,7 @@ static void end(job *j)
     cfxi_base_vec_free(&x->initializers, sizeof(cfxi_onnx_tensor), x->allocator);
     cfxi_base_vec_free(&j->inputs, sizeof(cfxi_onnx_value), x->allocator);
     cfxi_base_vec_free(&j->outputs, sizeof(cfxi_onnx_value), x->allocator);
+    cfxi_base_vec_free(&x->kept, sizeof(cfxi_export_kept), x->allocator);
     cfxi_base_set_free(&x->names, x->allocator);
     cfxi_base_set_free(&x->constants, x->allocator);
     cfxi_base_pointers_free(&x->weights, x->allocator);
@@ -371,6 +393,8 @@ static cfxi_onnx_model *export_all(job *j, cfx_error *err)
     cfxi_ev **inputs = make_inputs(j, &n);
     if (inputs)
         add_outputs(j, cfxi_export_graph(x, j->graph, inputs, n));
+    add_kept(j);
+    refuse_empty(j);
     if (x->failed)
         return NULL;
     if (x->findings == 0 && x->err->status == CFX_OK)

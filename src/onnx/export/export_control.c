@@ -14,19 +14,27 @@ typedef struct leaves {
     size_t n;
 } leaves;
 
-/* Tensors, numbers and None in a value, in order; false if there is anything else. */
-static bool collect(cfxi_ev *v, leaves *out)
+/* Tensors, numbers, None and sequences in a value, in the order in which `like`, a value of the
+ * same structure, has them; false if there is anything else. */
+static bool collect(const cfxi_ev *like, cfxi_ev *v, leaves *out)
 {
     size_t n;
-    if (cfx_datum_items(v->datum, &n) || v->items) {
-        const size_t step = v->datum.kind == CFX_DATUM_DICT ? 2 : 1;
-        for (size_t i = step - 1; i < v->n; i += step)
-            if (!collect(v->items[i], out))
+    if (!like->element && (cfx_datum_items(like->datum, &n) || like->items)) {
+        const size_t step = like->datum.kind == CFX_DATUM_DICT ? 2 : 1;
+        if (v->n != like->n)
+            return false;
+        for (size_t i = step - 1; i < like->n; i += step) {
+            cfxi_ev *twin = cfxi_export_twin(like, i, v);
+            if (!twin || !collect(like->items[i], twin, out))
                 return false;
+        }
         return true;
     }
-    if (out->n == MOST_LEAVES || (v->datum.kind != CFX_DATUM_TENSOR &&
-                                  v->datum.kind != CFX_DATUM_NONE && !cfxi_export_is_number(v)))
+    const bool fits = like->element ? cfxi_export_is_list(v)
+                                    : v->datum.kind == CFX_DATUM_TENSOR ||
+                                          v->datum.kind == CFX_DATUM_NONE ||
+                                          cfxi_export_is_number(v);
+    if (out->n == MOST_LEAVES || !fits)
         return false;
     out->at[out->n++] = v;
     return true;
@@ -64,9 +72,9 @@ static bool holds_number(cfx_dtype dtype, cfx_datum number)
            (number.kind == CFX_DATUM_INT && cfx_dtype_is_integer(dtype));
 }
 
-/* A value that is either of two. Sizes that differ are not known; a number beside a tensor without
- * dimensions is a tensor; what is None on one way is what it is on the other. */
-static cfx_datum either(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b)
+/* A number beside a tensor without dimensions is a tensor; what is None on one way is what it is on
+ * the other. */
+cfx_datum cfxi_export_either(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b)
 {
     int64_t sizes[CFX_MAX_DIMS];
     cfxi_exporter *x = c->x;
@@ -96,10 +104,12 @@ static bool join(cfxi_export_call *c, const leaves *a, const leaves *b, leaves *
 {
     both->n = a->n;
     for (size_t i = 0; i < a->n; i++) {
-        cfxi_ev *v = cfxi_export_of_datum(c->x, either(c, a->at[i], b->at[i]));
+        const bool list = cfxi_export_is_list(a->at[i]);
+        cfxi_ev *v = list ? cfxi_export_either_list(c, a->at[i], b->at[i])
+                          : cfxi_export_of_datum(c->x, cfxi_export_either(c, a->at[i], b->at[i]));
         if (c->refused || v->broken)
             return false;
-        v->maybe_none = v->datum.kind != CFX_DATUM_NONE &&
+        v->maybe_none = !list && v->datum.kind != CFX_DATUM_NONE &&
                         (a->at[i]->datum.kind == CFX_DATUM_NONE ||
                          b->at[i]->datum.kind == CFX_DATUM_NONE || a->at[i]->maybe_none ||
                          b->at[i]->maybe_none);
@@ -112,7 +122,7 @@ static bool join(cfxi_export_call *c, const leaves *a, const leaves *b, leaves *
 static cfxi_ev *rebuild(cfxi_exporter *x, const cfxi_ev *like, cfxi_ev *const *values, size_t *at)
 {
     size_t n;
-    if (!like->items && !cfx_datum_items(like->datum, &n))
+    if (like->element || (!like->items && !cfx_datum_items(like->datum, &n)))
         return values[(*at)++];
     const bool dict = like->datum.kind == CFX_DATUM_DICT;
     cfxi_ev **items = cfxi_export_room(x, like->n, sizeof *items);
@@ -140,6 +150,16 @@ static cfxi_ev *stand_in(cfxi_export_call *c, const cfxi_ev *like)
                               0);
 }
 
+/* A value in the type of `like`. */
+static cfxi_ev *in_type(cfxi_export_call *c, cfxi_ev *v, const cfxi_ev *like)
+{
+    if (like->element)
+        return cfxi_export_as_sequence(c, v, like->element);
+    return v->datum.kind == CFX_DATUM_NONE
+               ? stand_in(c, like)
+               : CAST(cfxi_export_fresh(c->x, v), cfxi_export_dtype(like));
+}
+
 /* Outputs of a graph in the types of `like`, under names of its own: a value of outside cannot be
  * one. None is not an output. */
 static size_t set_outputs(cfxi_export_call *c, cfxi_onnx_value *outputs, cfxi_ev *const *values,
@@ -149,8 +169,7 @@ static size_t set_outputs(cfxi_export_call *c, cfxi_onnx_value *outputs, cfxi_ev
     for (size_t i = 0; i < n; i++) {
         if (like[i]->datum.kind == CFX_DATUM_NONE)
             continue;
-        cfxi_ev *v = values[i]->datum.kind == CFX_DATUM_NONE
-                         ? stand_in(c, like[i]) : CAST(values[i], cfxi_export_dtype(like[i]));
+        cfxi_ev *v = in_type(c, values[i], like[i]);
         cfxi_ev *own = NODE("Identity", v);
         if (own->broken)
             return 0;
@@ -229,9 +248,6 @@ static void run_branch(cfxi_export_call *c, cfx_graph *region, const cfxi_ev *op
     b->result = cfxi_export_region(x, region, operands->items, operands->n);
     if (b->result->broken)
         c->refused = true;
-    else if (!collect(b->result, &b->found))
-        cfxi_export_refuse(c, "a branch returns something that is neither a tensor nor a number");
-    trust_flag(c, c->args[0], &b->found);
     x->scope = b->scope.outer;  /* outputs follow when the other branch is known */
 }
 
@@ -261,18 +277,25 @@ static cfxi_ev *known_branch(cfxi_export_call *c, bool yes, const cfxi_ev *opera
 
 static cfxi_ev *truth(cfxi_export_call *c, cfxi_ev *v)
 {
+    if (v->element)
+        return APPLY(bool, v);
     cfxi_ev *made = CAST(v, CFX_DTYPE_BOOL);
     if (!cfxi_export_is_number(v) && v->rank != 0)
-        made = NODE("Reshape", made, cfxi_export_const_ints(c->x, NULL, 0));
+        made = cfxi_export_scalar(c, made, v);
     return made;
 }
 
 static cfxi_ev *make_if(cfxi_export_call *c, cfxi_ev *test, branch *b, leaves *both)
 {
     cfxi_exporter *x = c->x;
-    if (!c->refused && b[0].found.n != b[1].found.n)
-        cfxi_export_refuse(c, "one branch returns %zu values, the other %zu; return the same from "
-                           "both", b[0].found.n, b[1].found.n);
+    const cfxi_ev *like = c->refused ? &x->broken
+                                     : cfxi_export_widen(c, b[0].result, b[1].result);
+    for (int i = 0; i < 2 && !c->refused; i++) {
+        if (!collect(like, b[i].result, &b[i].found))
+            cfxi_export_refuse(c, "its ways return different things, or something that is neither "
+                               "a tensor nor a number; return the same from both");
+        trust_flag(c, c->args[0], &b[i].found);
+    }
     const bool good = !c->refused && join(c, &b[0].found, &b[1].found, both);
     cfxi_onnx_graph *yes = end_branch(c, &b[0], good ? both : NULL, "then");
     cfxi_onnx_graph *no = end_branch(c, &b[1], good ? both : NULL, "otherwise");
@@ -285,7 +308,7 @@ static cfxi_ev *make_if(cfxi_export_call *c, cfxi_ev *test, branch *b, leaves *b
     cfxi_export_nodes(x, "If", &test, 1, outputs, n);
     cfxi_export_set_graph(x, "then_branch", yes);
     cfxi_export_set_graph(x, "else_branch", no);
-    return take_outputs(c, b[0].result, both, outputs);
+    return take_outputs(c, like, both, outputs);
 }
 
 cfxi_ev *cfxi_export_cond(cfxi_export_call *c)
@@ -318,9 +341,11 @@ typedef struct loop {
     cfx_graph *test;        /* of while_loop; or NULL */
     cfx_graph *body;
     cfxi_ev *state;
+    cfxi_ev *like;          /* its structure, with sequences where it has lists that grow */
     leaves first;           /* of the state */
     leaves type;            /* what is known of them in every time around */
-    leaves inner;           /* as the body sees them */
+    leaves inner;           /* as the body sees them, */
+    const char *names[MOST_LEAVES];  /* under these names until it writes to them */
     leaves next;            /* what it returns */
 } loop;
 
@@ -328,11 +353,12 @@ typedef struct loop {
 static cfxi_ev *inner_value(cfxi_export_call *c, const cfxi_ev *like)
 {
     cfxi_exporter *x = c->x;
+    cfxi_ev *list = like->element ? cfxi_export_new_sequence(x, like->element, NULL) : NULL;
     const cfx_datum d = like->datum.kind == CFX_DATUM_TENSOR
                             ? abstract(x, like->dtype, like->sizes, like->rank)
-                        : like->datum.kind == CFX_DATUM_NONE ? like->datum
-                                                             : unknown_like(x, like->datum);
-    cfxi_ev *made = cfxi_export_of_datum(x, d);
+                        : list || like->datum.kind == CFX_DATUM_NONE
+                            ? like->datum : unknown_like(x, like->datum);
+    cfxi_ev *made = list ? list : cfxi_export_of_datum(x, d);
     if (made->broken || d.kind == CFX_DATUM_NONE)
         return made;
     made->name = cfxi_export_unique(x, cfxi_export_text(x, "%s/state",
@@ -342,9 +368,9 @@ static cfxi_ev *inner_value(cfxi_export_call *c, const cfxi_ev *like)
     return made;
 }
 
-static void add_input(cfxi_export_call *c, cfxi_onnx_value *to, const cfxi_ev *v)
+static void add_input(cfxi_export_call *c, cfxi_onnx_value *to, const char *name, const cfxi_ev *v)
 {
-    to->name = text_of(v->name);
+    to->name = text_of(name);
     to->type = cfxi_export_type(c->x, v, false);
 }
 
@@ -354,9 +380,9 @@ static cfxi_ev *run_body(cfxi_export_call *c, loop *l, cfxi_ev *index)
     cfxi_exporter *x = c->x;
     size_t at = 0;
     for (size_t i = 0; i < l->first.n; i++)
-        l->inner.at[i] = inner_value(c, l->type.at[i]);
+        l->names[i] = (l->inner.at[i] = inner_value(c, l->type.at[i]))->name;
     l->inner.n = l->first.n;
-    cfxi_ev *state = rebuild(x, l->state, l->inner.at, &at);
+    cfxi_ev *state = rebuild(x, l->like, l->inner.at, &at);
     cfxi_ev **args = cfxi_export_room(x, state->n + 1, sizeof *args);
     if (!args)
         return &x->broken;
@@ -365,15 +391,47 @@ static cfxi_ev *run_body(cfxi_export_call *c, loop *l, cfxi_ev *index)
         args[i + 1] = state->items[i];
     cfxi_ev *next = l->test ? cfxi_export_region(x, l->body, args + 1, state->n)
                             : cfxi_export_region(x, l->body, args, state->n + 1);
-    l->next.n = 0;
     if (next->broken)
         c->refused = true;
-    else if (!collect(next, &l->next))
-        cfxi_export_refuse(c, "the loop returns something that is neither a tensor nor a number");
-    else if (l->next.n != l->first.n)
-        cfxi_export_refuse(c, "the body of the loop returns %zu values for a state of %zu; keep "
-                           "lists at one length", l->next.n, l->first.n);
-    return c->refused ? &x->broken : next;
+    return next;
+}
+
+/* The leaves of what the body gives; lists of the state that grow are sequences from now on. False:
+ * there were such lists. */
+static bool take_next(cfxi_export_call *c, loop *l, cfxi_ev *next)
+{
+    cfxi_ev *wider = cfxi_export_widen(c, l->like, next);
+    const bool same = wider == l->like;
+    l->next.n = 0;
+    if (c->refused)
+        return false;
+    if (!collect(wider, next, &l->next)) {
+        cfxi_export_refuse(c, "the body of the loop returns something else than its state is, or "
+                           "what is neither a tensor nor a number");
+        return false;
+    }
+    l->like = wider;
+    if (same)
+        return true;
+    l->first.n = 0;
+    if (!collect(wider, l->state, &l->first))
+        cfxi_export_refuse(c, "the body of the loop returns something else than its state is");
+    else
+        join(c, &l->first, &l->next, &l->type);
+    return false;
+}
+
+/* Whether nothing more is known of one than of the other. */
+static bool same_type(const cfxi_exporter *x, const cfxi_ev *a, const cfxi_ev *b)
+{
+    if (a->element || b->element)
+        return a->element && b->element && same_type(x, a->element, b->element);
+    if (a->datum.kind != b->datum.kind || a->maybe_none != b->maybe_none)
+        return false;
+    for (int i = 0; a->datum.kind == CFX_DATUM_TENSOR && i < a->rank; i++)
+        if (cfx_dim_compare_eq(x->dims, a->sizes[i], b->sizes[i]) != 1)
+            return false;
+    return true;
 }
 
 /* Whether the types hold for what comes next; else they are made wider. */
@@ -383,13 +441,8 @@ static bool settle(cfxi_export_call *c, loop *l)
     leaves *wider = cfxi_export_room(c->x, 1, sizeof *wider);
     if (!wider || !join(c, &l->type, &l->next, wider))
         return false;
-    for (size_t i = 0; i < l->first.n; i++) {
-        const cfxi_ev *a = l->type.at[i];
-        const cfxi_ev *b = wider->at[i];
-        same = same && a->datum.kind == b->datum.kind && a->maybe_none == b->maybe_none;
-        for (int d = 0; same && a->datum.kind == CFX_DATUM_TENSOR && d < a->rank; d++)
-            same = cfx_dim_compare_eq(c->x->dims, a->sizes[d], b->sizes[d]) == 1;
-    }
+    for (size_t i = 0; i < l->first.n; i++)
+        same = same && same_type(c->x, l->type.at[i], wider->at[i]);
     if (!same)
         l->type = *wider;
     return same;
@@ -401,6 +454,9 @@ static void check_written(cfxi_export_call *c, const loop *l)
     for (size_t i = 0; i < l->inner.n; i++) {
         if (l->inner.at[i]->version == 0)
             continue;
+        if (l->inner.at[i]->shared)
+            cfxi_export_refuse(c, "the loop writes to a tensor that it keeps in a list; append a "
+                               "copy");
         if (l->next.at[i] != l->inner.at[i])
             cfxi_export_refuse(c, "the loop writes to a tensor of its state and then takes another "
                                "in its place; write to a copy");
@@ -415,8 +471,11 @@ static void check_written(cfxi_export_call *c, const loop *l)
 static cfxi_onnx_graph *loop_graph(cfxi_export_call *c, loop *l, bool *settled)
 {
     cfxi_exporter *x = c->x;
-    cfxi_export_scope scope;
-    cfxi_export_scope_begin(x, &scope);
+    cfxi_export_scope *scope = cfxi_export_room(x, 1, sizeof *scope);  /* one for each time: values
+                                                                           remember theirs */
+    if (!scope)
+        return NULL;
+    cfxi_export_scope_begin(x, scope);
     const size_t n = l->first.n;
     cfxi_onnx_value *inputs = cfxi_export_room(x, n + 2, sizeof *inputs);
     cfxi_onnx_value *outputs = cfxi_export_room(x, n + 1, sizeof *outputs);
@@ -425,14 +484,14 @@ static cfxi_onnx_graph *loop_graph(cfxi_export_call *c, loop *l, bool *settled)
     size_t k = 2;
     size_t num_outputs = 0;
     cfxi_ev *next = inputs && outputs ? run_body(c, l, index) : &x->broken;
-    *settled = !next->broken && settle(c, l);
+    *settled = !next->broken && take_next(c, l, next) && settle(c, l);
     if (*settled && !x->failed) {
         check_written(c, l);
-        add_input(c, &inputs[0], index);
-        add_input(c, &inputs[1], going);
+        add_input(c, &inputs[0], index->name, index);
+        add_input(c, &inputs[1], going->name, going);
         for (size_t i = 0; i < n; i++)
             if (l->inner.at[i]->datum.kind != CFX_DATUM_NONE)
-                add_input(c, &inputs[k++], l->inner.at[i]);
+                add_input(c, &inputs[k++], l->names[i], l->inner.at[i]);
         cfxi_ev *again = going;
         if (l->test)
             again = truth(c, cfxi_export_region(x, l->test, next->items ? next->items : &next,
@@ -474,16 +533,13 @@ static cfxi_ev *make_loop(cfxi_export_call *c, loop *l, cfxi_ev *count, cfxi_ev 
     for (size_t i = 0; i < l->first.n; i++) {
         if (l->type.at[i]->datum.kind == CFX_DATUM_NONE)
             continue;
-        inputs[k++] = l->first.at[i]->datum.kind == CFX_DATUM_NONE
-                          ? stand_in(c, l->type.at[i])
-                          : CAST(cfxi_export_fresh(x, l->first.at[i]),
-                                 cfxi_export_dtype(l->type.at[i]));
+        inputs[k++] = in_type(c, l->first.at[i], l->type.at[i]);
     }
     if (n == 0)
         return l->state;
     cfxi_export_nodes(x, "Loop", inputs, k, outputs, n);
     cfxi_export_set_graph(x, "body", body);
-    cfxi_ev *result = take_outputs(c, l->state, &l->type, outputs);
+    cfxi_ev *result = take_outputs(c, l->like, &l->type, outputs);
     write_state(c, l, &l->type);
     return c->refused ? &x->broken : result;
 }
@@ -495,7 +551,7 @@ static cfxi_ev *run_loop(cfxi_export_call *c, loop *l, cfxi_ev *count)
     cfxi_exporter *x = c->x;
     cfxi_onnx_graph *body = NULL;
     bool settled = false;
-    if (!collect(l->state, &l->first))
+    if (!collect(l->state, l->state, &l->first))
         return cfxi_export_refuse(c, "the state of the loop has something that is neither a tensor "
                                   "nor a number");
     if (!join(c, &l->first, &l->first, &l->type))  /* numbers are not known, sizes are */
@@ -521,6 +577,7 @@ static cfxi_ev *new_loop(cfxi_export_call *c, cfx_graph *test, cfx_graph *body, 
     l->test = test;
     l->body = body;
     l->state = state;
+    l->like = state;
     return run_loop(c, l, count);
 }
 

@@ -58,6 +58,7 @@ struct cfxi_ev {
     cfx_datum datum;           /* of a value of the graph; INVALID for others */
     cfxi_ev **items;           /* of a container; a dict has keys and values in turn */
     size_t n;
+    cfxi_ev *element;          /* of a list of unknown length, a sequence: the type of its items */
     const cfxi_export_scope *scope;  /* where `name` is defined; NULL: everywhere */
     cfxi_ev *shape;            /* Shape of it, once someone has asked; or NULL */
     cfxi_ev *of;               /* of a size: the tensor and the dimension that it is of */
@@ -70,8 +71,16 @@ struct cfxi_ev {
     bool unmade;               /* a result that its rule left out */
     bool maybe_none;           /* None on another way: a value that nobody uses stands for it */
     const cfx_node *source;    /* the branch or loop that gave it, or its operand; or NULL */
+    bool viewed;               /* others are views of it */
     bool shared;               /* a branch or a loop has returned it: others may hold it */
 };
+
+/* A tensor of the module that the graph writes to: an input with a default, and an output. */
+typedef struct cfxi_export_kept {
+    cfxi_ev *value;            /* as it is now */
+    const char *name;          /* of the input */
+    cfxi_onnx_type *type;
+} cfxi_export_kept;
 
 /* A graph that is being written: the model's, a branch, or the body of a loop. */
 struct cfxi_export_scope {
@@ -95,6 +104,7 @@ struct cfxi_exporter {
     cfxi_hash_set constants;   /* by type and elements */
     cfxi_pointers weights;     /* const cfx_tensor * -> cfxi_ev * */
     cfxi_pointers reads;       /* likewise: tensors of the module that the graph reads */
+    cfxi_vec kept;             /* cfxi_export_kept: tensors of the module that it writes to */
     cfxi_pointers nodes;       /* const cfx_node * -> cfxi_ev * */
     const cfx_node *at;        /* being exported: for names, lines and findings */
     size_t made;               /* nodes for it so far */
@@ -278,6 +288,34 @@ void cfxi_export_note_view(cfxi_exporter *x, cfxi_ev *v, const cfxi_export_call 
 cfxi_ev *cfxi_export_root(cfxi_ev *v);
 /* `v` has these elements from now on, and so has what it is a view of. */
 cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements);
+/* `v`, of which there are no other views, is this view of itself from now on: squeeze_, t_. */
+cfxi_ev *cfxi_export_reshape_in_place(cfxi_exporter *x, cfxi_ev *v, const cfxi_ev *made);
+
+/* ---- branches and loops (export_control.c) ------------------------------------------------- */
+
+/* What is known of a value that is either of two, neither of them a container. Sizes that differ
+ * are not known; refuses types or ranks that do. */
+cfx_datum cfxi_export_either(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b);
+
+/* ---- lists of unknown length (export_sequence.c) ------------------------------------------- */
+
+/* Whether it is a sequence, or holds one. */
+bool cfxi_export_has_sequence(const cfxi_ev *v);
+/* Whether it is a list or a tuple, of known length or not. */
+bool cfxi_export_is_list(const cfxi_ev *v);
+/* A sequence of such elements, under the name that a node has given it; NULL: none yet. */
+cfxi_ev *cfxi_export_new_sequence(cfxi_exporter *x, cfxi_ev *element, const cfxi_ev *made);
+/* A list or sequence as a sequence of such elements. */
+cfxi_ev *cfxi_export_as_sequence(cfxi_export_call *c, cfxi_ev *list, cfxi_ev *element);
+/* The type of a sequence that is either of two lists or sequences. */
+cfxi_ev *cfxi_export_either_list(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b);
+/* The structure of `a`, with sequences where `b` has a list of another length; `a` itself if there
+ * is none. */
+cfxi_ev *cfxi_export_widen(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b);
+/* What `other` has in the place of item i of `like`: dicts by keys. NULL: nothing. */
+cfxi_ev *cfxi_export_twin(const cfxi_ev *like, size_t i, const cfxi_ev *other);
+/* A call that takes a sequence. */
+cfxi_ev *cfxi_export_on_sequence(cfxi_export_call *c, cfxi_ev *const *given, size_t n);
 
 /* ---- pieces that rules share --------------------------------------------------------------- */
 
@@ -297,10 +335,15 @@ cfxi_ev *cfxi_export_slice(cfxi_export_call *c, cfxi_ev *x, int64_t axis, cfxi_e
 cfxi_ev *cfxi_export_range(cfxi_export_call *c, cfxi_ev *end);
 /* Each element of a shape is this number. */
 cfxi_ev *cfxi_export_filled(cfxi_export_call *c, cfxi_ev *shape, cfx_dtype dtype, double value);
+/* The one element of `v`, which has the sizes of `like`, or a number: without dimensions.
+ * (numbers) */
+cfxi_ev *cfxi_export_scalar(cfxi_export_call *c, cfxi_ev *v, const cfxi_ev *like);
 /* Exchanges two of n dimensions. */
 cfxi_ev *cfxi_export_swap(cfxi_export_call *c, cfxi_ev *x, size_t n, size_t a, size_t b);
 /* a | b of two dicts. */
 cfxi_ev *cfxi_export_merged(cfxi_export_call *c);
+/* The place of an item of a list or dict; SIZE_MAX if it is not known. (items) */
+size_t cfxi_export_item_place(const cfxi_ev *list, const cfxi_ev *index);
 /* x[...] for an index of Python's: a number, a slice, a tensor, or a tuple of them. */
 cfxi_ev *cfxi_export_index(cfxi_export_call *c, cfxi_ev *x, cfxi_ev *const *index, size_t n);
 

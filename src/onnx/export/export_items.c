@@ -13,8 +13,7 @@ static bool is_key(const cfxi_ev *a, const cfxi_ev *b)
            a->datum.as.i == b->datum.as.i;
 }
 
-/* The place of an item; SIZE_MAX if it is not known. */
-static size_t item_place(const cfxi_ev *list, const cfxi_ev *index)
+size_t cfxi_export_item_place(const cfxi_ev *list, const cfxi_ev *index)
 {
     if (list->datum.kind == CFX_DATUM_DICT) {
         for (size_t i = 0; i + 1 < list->n; i += 2)
@@ -37,9 +36,9 @@ cfxi_ev *cfxi_export_merged(cfxi_export_call *c)
     cfxi_ev **items = cfxi_export_room(c->x, n, sizeof *items);
     for (size_t i = 0; items && i + 1 < n; i += 2) {
         items[i] = cfxi_export_of_datum(c->x, keys[i]);
-        size_t at = item_place(c->args[1], items[i]);
+        size_t at = cfxi_export_item_place(c->args[1], items[i]);
         const cfxi_ev *from = c->args[at == SIZE_MAX ? 0 : 1];
-        at = at == SIZE_MAX ? item_place(from, items[i]) : at;
+        at = at == SIZE_MAX ? cfxi_export_item_place(from, items[i]) : at;
         if (at == SIZE_MAX)
             return cfxi_export_refuse(c, "the keys of a dict are not known");
         items[i + 1] = from->items[at];
@@ -71,7 +70,7 @@ static cfxi_ev *list_item(cfxi_export_call *c)
     const cfxi_ev *index = c->args[1];
     if (index->datum.kind == CFX_DATUM_SLICE && index->n == 3)
         return list_part(c, list, index);
-    const size_t at = item_place(list, index);
+    const size_t at = cfxi_export_item_place(list, index);
     if (at == SIZE_MAX)
         return cfxi_export_refuse(c, "which item of a list is meant is only known when the graph "
                                   "runs; stack the list to one tensor and index that");
@@ -247,7 +246,7 @@ static cfxi_ev *basic_index(cfxi_export_call *c, cfxi_ev *const *items, size_t n
 static cfxi_ev *set_list_item(cfxi_export_call *c)
 {
     cfxi_ev *list = c->args[0];
-    const size_t at = item_place(list, c->args[1]);
+    const size_t at = cfxi_export_item_place(list, c->args[1]);
     if (at == SIZE_MAX)
         return cfxi_export_refuse(c, "an item is added to a list or dict, or which one is written "
                                   "is not known; build the list with its items instead");

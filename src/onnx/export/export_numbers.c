@@ -66,13 +66,20 @@ cfxi_ev *cfxi_export_getattr(cfxi_export_call *c)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* The one element of a tensor, or a number, without dimensions. */
-static cfxi_ev *scalar(cfxi_export_call *c, cfxi_ev *v)
+cfxi_ev *cfxi_export_scalar(cfxi_export_call *c, cfxi_ev *v, const cfxi_ev *like)
 {
-    if (cfxi_export_is_number(v) || v->rank == 0)
+    if (cfxi_export_is_number(like) || like->rank == 0)
         return v;
+    for (int i = 0; i < like->rank; i++)
+        if (cfxi_export_known_size(c->x, like, i) != 1) {  /* only a run knows that it is one */
+            cfxi_ev *made = NODE("Gather", NODE("Reshape", v, INTS(-1)), INT(0));
+            SET_INT("axis", 0);
+            return made;
+        }
     return NODE("Reshape", v, cfxi_export_const_ints(c->x, NULL, 0));
 }
+
+static cfxi_ev *scalar(cfxi_export_call *c, cfxi_ev *v) { return cfxi_export_scalar(c, v, v); }
 
 cfxi_ev *cfxi_export_item(cfxi_export_call *c) { return scalar(c, ARG(0)); }
 

@@ -76,11 +76,13 @@ static cfxi_ev *einsum_of(cfxi_export_call *c, const char *equation, cfxi_ev *co
 
 cfxi_ev *cfxi_export_einsum(cfxi_export_call *c)
 {
-    const cfxi_ev *list = c->args[1];
-    cfxi_ev **inputs = cfxi_export_room(c->x, list->n, sizeof *inputs);
-    for (size_t i = 0; inputs && i < list->n; i++)
-        inputs[i] = CAST(cfxi_export_fresh(c->x, list->items[i]), cfxi_export_result_dtype(c));
-    return inputs ? einsum_of(c, cfxi_export_str(c, 0), inputs, list->n) : &c->x->broken;
+    const bool alone = c->args[1]->datum.kind == CFX_DATUM_TENSOR;  /* stands for a list of one */
+    cfxi_ev *const *items = alone ? &c->args[1] : c->args[1]->items;
+    const size_t n = alone ? 1 : c->args[1]->n;
+    cfxi_ev **inputs = cfxi_export_room(c->x, n, sizeof *inputs);
+    for (size_t i = 0; inputs && i < n; i++)
+        inputs[i] = CAST(cfxi_export_fresh(c->x, items[i]), cfxi_export_result_dtype(c));
+    return inputs ? einsum_of(c, cfxi_export_str(c, 0), inputs, n) : &c->x->broken;
 }
 
 cfxi_ev *cfxi_export_bilinear(cfxi_export_call *c)

@@ -155,6 +155,11 @@ cfxi_ev *cfxi_export_cast(cfxi_exporter *x, cfxi_ev *v, cfx_dtype dtype)
         return v;
     if (cfxi_export_is_known(v))
         return cfxi_export_number(x, dtype, v->datum);
+    if (cfx_dtype_is_complex(dtype) || cfx_dtype_is_complex(cfxi_export_dtype(v))) {
+        cfxi_export_call c = {.x = x, .node = x->at};
+        return cfxi_export_refuse(&c, "ONNX does not convert complex numbers; keep real and "
+                                  "imaginary parts as tensors");
+    }
     cfxi_ev *made = cfxi_export_node(x, "Cast", &v, 1);
     cfxi_export_set_int(x, "to", cfxi_onnx_dtype_number(dtype));
     if (!made->broken) {

@@ -262,9 +262,14 @@ static cfxi_ev *apply_regions(cfxi_export_call *c, cfxi_ev *const *given, size_t
 static cfxi_ev *apply_in_place(cfxi_export_call *c, cfx_operator op, cfxi_ev *const *given,
                                size_t n)
 {
+    const bool viewed = n > 0 && given[0] && (given[0]->viewed || given[0]->path);
     cfxi_ev *made = cfxi_export_apply(c->x, c->node, op, given, n);
     if (made->broken || n == 0)
         return made;
+    if (made->view && made->view->base == given[0])
+        return viewed ? cfxi_export_refuse(c, "it gives another shape to a tensor of the model, or "
+                                           "to one of which there are views; use a copy")
+                      : cfxi_export_reshape_in_place(c->x, given[0], made);
     return cfxi_export_write(c, given[0], made);
 }
 
@@ -311,6 +316,25 @@ static bool asks_flag(cfx_operator op)
     }
 }
 
+/* Sizes of inputs are taken to be at least 2, as rules for shapes need it. A program that asks
+ * whether there are none, or one, gets its answer when it runs. */
+static bool asks_for_few(const cfxi_export_call *c)
+{
+    const bool alone = c->op == CFX_OPID_not || c->op == CFX_OPID_bool;
+    if (!asks_flag(c->op) || c->op == CFX_OPID_logical_not || c->n == 0 ||
+        c->result.kind != CFX_DATUM_BOOL)
+        return false;
+    const cfxi_ev *a = c->args[0];
+    const cfxi_ev *b = alone ? a : c->args[1];
+    if (!cfxi_export_is_number(a) || !cfxi_export_is_number(b))
+        return false;
+    const cfxi_ev *known = cfxi_export_is_known(a) ? a : b;
+    const cfxi_ev *asked = known == a ? b : a;
+    return asked->datum.kind == CFX_DATUM_INT && !cfxi_export_is_known(asked) &&
+           (alone || (cfxi_export_is_known(known) && known->datum.kind == CFX_DATUM_INT &&
+                      known->datum.as.i >= 0 && known->datum.as.i < 2));
+}
+
 static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
 {
     cfxi_exporter *x = c->x;
@@ -328,6 +352,8 @@ static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
         return run_rule(c);
     if (c->result.kind == CFX_DATUM_STR && !has_constants(c))
         return without(x, cfxi_export_of_datum(x, c->result));  /* checks may have it */
+    if (is_constant(c->result) && asks_for_few(c))
+        c->result.symbolic = 1;
     if (is_constant(c->result) && c->op != CFX_OPID_setitem)
         return cfxi_export_of_datum(x, c->result);
     cfxi_ev *made = run_rule(c);
@@ -364,6 +390,9 @@ cfxi_ev *cfxi_export_apply(cfxi_exporter *x, const cfx_node *node, cfx_operator 
                                       "that only training needs");
     if (takes_regions(op))
         return apply_regions(&c, given, n);
+    for (size_t i = 0; i < n; i++)
+        if (given[i] && cfxi_export_has_sequence(given[i]))
+            return cfxi_export_on_sequence(&c, given, n);
     if (functional != CFX_OPID_NONE && functional != op)
         return apply_in_place(&c, functional, given, n);
     return apply_row(&c, given, n);
@@ -525,6 +554,12 @@ static void describe_dim(cfxi_exporter *x, const cfxi_ev *v, int i, cfxi_onnx_di
 cfxi_onnx_type *cfxi_export_type(cfxi_exporter *x, const cfxi_ev *v, bool sizes)
 {
     cfxi_onnx_type *type = cfxi_export_room(x, 1, sizeof *type);
+    if (type && v->element) {
+        type->sequence = cfxi_export_room(x, 1, sizeof *type->sequence);
+        if (type->sequence)
+            type->sequence->type = cfxi_export_type(x, v->element, sizes);
+        return x->failed ? NULL : type;
+    }
     cfxi_onnx_tensor_type *tensor = cfxi_export_room(x, 1, sizeof *tensor);
     cfxi_onnx_shape *shape = cfxi_export_room(x, 1, sizeof *shape);
     const int rank = cfxi_export_is_number(v) ? 0 : v->rank;

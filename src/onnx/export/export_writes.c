@@ -60,7 +60,26 @@ void cfxi_export_note_view(cfxi_exporter *x, cfxi_ev *v, const cfxi_export_call 
         return;
     *view = (cfxi_export_alias){c->args[0], c->op, c->args, c->n, item, c->node};
     v->view = view;
+    view->base->viewed = true;
     v->seen = cfxi_export_root(v)->version;
+}
+
+cfxi_ev *cfxi_export_reshape_in_place(cfxi_exporter *x, cfxi_ev *v, const cfxi_ev *made)
+{
+    cfxi_ev *before = cfxi_export_room(x, 1, sizeof *before);
+    cfxi_export_alias *view = cfxi_export_room(x, 1, sizeof *view);
+    cfxi_ev **args = cfxi_export_room(x, made->view->n, sizeof *args);
+    if (!before || !view || !args)
+        return &x->broken;
+    *before = *v;
+    *view = *made->view;
+    memcpy(args, view->args, view->n * sizeof *args);
+    view->args = args;
+    view->base = args[0] = before;
+    *v = *made;
+    v->view = view;
+    v->viewed = false;
+    return v;
 }
 
 /* The view of other elements: `base` in the place of what it is of. */
@@ -129,22 +148,34 @@ static void take(cfxi_ev *v, const cfxi_ev *made, uint32_t version)
     v->seen = version;
 }
 
+/* A tensor of the module is state from now on: what it has in the file is the default of an input
+ * of that name. */
+static void keep(cfxi_exporter *x, cfxi_ev *root)
+{
+    const char *name = cfxi_export_name(x, root);
+    cfxi_onnx_type *type = cfxi_export_type(x, root, true);
+    if (x->failed || !type ||
+        !cfxi_base_vec_reserve(&x->kept, 1, sizeof(cfxi_export_kept), x->allocator)) {
+        cfxi_export_fail(x);
+        return;
+    }
+    ((cfxi_export_kept *)x->kept.data)[x->kept.size++] = (cfxi_export_kept){root, name, type};
+}
+
 cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements)
 {
     cfxi_exporter *x = c->x;
     cfxi_ev *root = cfxi_export_root(v);
     if (root->datum.kind != CFX_DATUM_TENSOR)
         return cfxi_export_refuse(c, "it writes to a value that is not a tensor of the graph");
-    if (root->path)
-        return cfxi_export_refuse(c, "it writes to '%s' of the model, which an ONNX file cannot "
-                                  "keep from one run to the next; capture the model after "
-                                  "model.eval(), or pass that tensor as an input", root->path);
     if (root->shared || v->shared)
         return cfxi_export_refuse(c, "it writes to a tensor that a branch or a loop has returned, "
                                   "which may be one of several; return a copy from there");
     if (root->scope != x->scope && x->scope->outer)
         return cfxi_export_refuse(c, "a branch or a loop writes to a tensor from outside of it; "
                                   "return the new value from the branch instead");
+    if (root->path)
+        keep(x, root);
     elements = cfxi_export_cast(x, elements, v->dtype);
     cfxi_ev *made = elements;
     const uint32_t version = root->version + 1;

@@ -42,6 +42,7 @@ typedef struct cfxi_imported {
     cfxi_items items;
     cfx_dtype items_dtype; /* as a tensor */
     int64_t type;          /* of ONNX, if cfx holds elements in a wider type; else 0 */
+    bool fixed;            /* an initializer that is a buffer: nobody trains it */
 } cfxi_imported;
 
 /* Names of a graph or function. */

@@ -66,6 +66,8 @@ bool cfxi_import_has(const cfxi_import_call *c, size_t i);  /* whether input i i
  * option takes its default; the scope fails if a rule of the standard says that it must be. */
 cfx_var cfxi_import_in(cfxi_import_call *c, size_t i);
 cfx_var cfxi_import_optional(cfxi_import_call *c, size_t i);
+/* The same of statistics and the like, which nobody trains: an initializer is a buffer then. */
+cfx_var cfxi_import_fixed(cfxi_import_call *c, size_t i);
 /* All inputs from one on as a list: for cat. */
 cfx_var cfxi_import_list(cfxi_import_call *c, size_t from);
 /* The elements of input i if they are known: borrowed; NULL if they are not, or it is not given. */

@@ -67,16 +67,19 @@ cfx_var cfxi_import_batch_normalization(cfxi_import_call *c)
         s, with == dtype ? cfxi_import_in(c, 0) : cfxi_import_widened(s, cfxi_import_in(c, 0)),
         .weight = cfxi_import_cast_to(s, cfxi_import_in(c, 1), with),
         .bias = cfxi_import_cast_to(s, cfxi_import_in(c, 2), with),
-        .running_mean = cfxi_import_in(c, 3), .running_var = cfxi_import_in(c, 4),
-        .training = cfx_v(false), .eps = epsilon(c));
+        .running_mean = cfxi_import_fixed(c, 3), .running_var = cfxi_import_fixed(c, 4),
+        .training = cfx_v(false), .momentum = cfx_v(0.1), .eps = epsilon(c),
+        .cudnn_enabled = cfx_v(false));  /* all of them: torch.batch_norm has no defaults */
     return cfxi_import_cast_to(s, y, dtype);
 }
 
 cfx_var cfxi_import_instance_normalization(cfxi_import_call *c)
 {
     return cfx_instance_norm(c->scope, cfxi_import_in(c, 0), .weight = cfxi_import_in(c, 1),
-                             .bias = cfxi_import_in(c, 2), .use_input_stats = cfx_v(true),
-                             .eps = epsilon(c));
+                             .bias = cfxi_import_in(c, 2), .running_mean = cfx_var_none(),
+                             .running_var = cfx_var_none(), .use_input_stats = cfx_v(true),
+                             .momentum = cfx_v(0.1), .eps = epsilon(c),
+                             .cudnn_enabled = cfx_v(false));
 }
 
 /* ---- layers -------------------------------------------------------------------------------- */

@@ -276,10 +276,9 @@ cfx_var cfxi_import_expand(cfxi_import_call *c)
     const cfx_var x = cfxi_import_in(c, 0);
     cfxi_import_set_type(c, 0, cfxi_import_type(c, 0));
     if (rank < 0 || !cfxi_import_items(c, 1, &l) || l.n > CFX_MAX_DIMS) {
-        const cfx_var one = cfx_zeros(s, cfx_var_ints(s, NULL, 0),
-                                      .dtype = cfx_var_dtype(CFX_DTYPE_BOOL));
-        const cfx_var other = cfx_expand(s, one, cfxi_import_ints_of(c, 1));
-        return cfx_getitem(s, cfx_broadcast_tensors(s, cfx_list(s, x, other)), 0);
+        const cfx_var one = cfx_ones(s, cfx_var_ints(s, NULL, 0),
+                                     .dtype = cfx_var_dtype(CFX_DTYPE_BOOL));
+        return cfx_where(s, cfx_expand(s, one, cfxi_import_ints_of(c, 1)), x, x);
     }
     const int n = (int)l.n > rank ? (int)l.n : rank;
     for (int i = 0; i < n; i++) {

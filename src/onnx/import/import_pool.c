@@ -126,7 +126,7 @@ static cfx_var largest_places(cfxi_import_call *c, const cfxi_window *w, cfx_var
     const cfx_var flat = cfx_flatten(s, windows, .start_dim = cfx_v(-w->n));
     const cfx_var best = cfx_argmax(s, flat, .dim = cfx_v(-1), .keepdim = cfx_v(true));
     const cfx_var index = cfx_gather(s, cfx_expand_as(s, numbers, flat), -1, best);
-    return with_planes(c, cfx_squeeze_dim(s, index, cfx_ints(s, -1)), count, w->n);
+    return with_planes(c, cfx_squeeze_dim(s, index, -1), count, w->n);
 }
 
 /* The largest of each window of a padded image. */

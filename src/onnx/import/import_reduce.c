@@ -1,5 +1,5 @@
 /* import_reduce.c - reductions, running sums, and the softmax family. */
-#include "import_impl.h"
+#include "rules_impl.h"
 
 #include <cfx/embed/tensor.h>
 
@@ -154,9 +154,7 @@ cfx_var cfxi_import_reduce_prod(cfxi_import_call *c)
         cfxi_import_need_rank(c, 0);
     for (int i = 0; i < a.n; i++)
         x = cfx_prod(s, x, .dim = a.dims[i], .keepdim = cfx_v(true));
-    if (!a.keep)
-        x = cfx_squeeze_dim(s, x, dims_of(s, &a));
-    return in_type(s, x, &a);
+    return in_type(s, a.keep ? x : cfxi_import_squeezed(c, x, a.dims, a.n), &a);
 }
 
 /* What the largest or least of no elements is. */

@@ -1,5 +1,5 @@
 /* import_shape.c - shapes: reading them, and giving tensors other ones. */
-#include "import_impl.h"
+#include "rules_impl.h"
 
 #include <stdlib.h>
 
@@ -197,10 +197,18 @@ cfx_var cfxi_import_unsqueeze(cfxi_import_call *c)
     return cfxi_import_assume(c, x, cfxi_import_dtype(c, 0), rank < 0 ? rank : rank + n);
 }
 
+cfx_var cfxi_import_squeezed(cfxi_import_call *c, cfx_var x, cfx_var *axes, int n)
+{
+    if (n > 1)
+        sort_axes(c, axes, n, cfxi_import_need_rank(c, 0));
+    for (int i = n; i-- > 0;)
+        x = cfx_squeeze_dim(c->scope, x, axes[i]);
+    return x;
+}
+
 cfx_var cfxi_import_squeeze(cfxi_import_call *c)
 {
     cfx_scope *s = c->scope;
-    const cfx_at at = {.scope = s};
     cfx_var axes[CFX_MAX_DIMS];
     int n;
     const cfx_var x = cfxi_import_in(c, 0);
@@ -209,7 +217,6 @@ cfx_var cfxi_import_squeeze(cfxi_import_call *c)
         return cfx_var_empty();
     if (n < 0)
         return cfx_squeeze(s, x);
-    const cfx_var y = cfx_squeeze_dim(s, x, cfx_var_seq_at(at, CFX_DATUM_TUPLE,
-                                                           cfx_vars_make(axes, (size_t)n)));
+    const cfx_var y = cfxi_import_squeezed(c, x, axes, n);
     return cfxi_import_assume(c, y, cfxi_import_dtype(c, 0), cfxi_import_rank(c, 0) - n);
 }

@@ -13,7 +13,7 @@ static cfx_var numbers_of(cfxi_import_call *c, cfx_var x, bool *is_complex)
     *is_complex = parts.as.i == 2;
     x = cfxi_import_widened(s, x);
     return *is_complex ? cfx_view_as_complex(s, cfx_contiguous(s, x))
-                       : cfx_squeeze_dim(s, x, cfx_ints(s, -1));
+                       : cfx_squeeze_dim(s, x, -1);
 }
 
 static cfx_var parts_of(cfxi_import_call *c, cfx_var y)

@@ -64,6 +64,14 @@ cfx_var cfxi_import_in(cfxi_import_call *c, size_t i)
     return cfxi_import_optional(c, i);
 }
 
+cfx_var cfxi_import_fixed(cfxi_import_call *c, size_t i)
+{
+    cfxi_imported *v = input(c, i);
+    if (cfxi_import_is_given(v))
+        v->fixed = true;
+    return cfxi_import_in(c, i);
+}
+
 cfx_var cfxi_import_list(cfxi_import_call *c, size_t from)
 {
     const cfx_at at = {.scope = c->scope};

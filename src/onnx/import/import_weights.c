@@ -98,8 +98,8 @@ static bool is_path(cfxi_text name)
 /* Puts the tensor into the module under its name, or one like it. */
 static void adopt(cfxi_import *m, cfx_at at, const cfxi_imported *v)
 {
-    const cfxi_member_kind kind = v->tensor && cfx_dtype_is_float(cfx_tensor_dtype(v->known))
-                                      ? CFXI_MEMBER_PARAMETER : CFXI_MEMBER_BUFFER;
+    const bool trained = v->tensor && !v->fixed && cfx_dtype_is_float(cfx_tensor_dtype(v->known));
+    const cfxi_member_kind kind = trained ? CFXI_MEMBER_PARAMETER : CFXI_MEMBER_BUFFER;
     char *path = cfxi_base_arena_zeros(&m->arena, v->name.size + 1, 1);
     const char *flat = cfxi_import_identifier(m, v->name);
     if (!path || !flat) {

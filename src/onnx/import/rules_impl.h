@@ -41,6 +41,12 @@ cfx_var cfxi_import_cast_to(cfx_scope *s, cfx_var x, cfx_dtype dtype);
 /* Reshapes one dimension of values to dimension `axis` of `rank`: [n] becomes [1, n, 1, 1]. */
 cfx_var cfxi_import_along(cfx_scope *s, cfx_var x, int axis, int rank);
 
+/* ---- shapes (import_shape.c) --------------------------------------------------------------- */
+
+/* `x`, of the rank of input 0, without these dimensions of size 1; sorts the axes. One call for
+ * each: aten.squeeze.dim takes no tuple. */
+cfx_var cfxi_import_squeezed(cfxi_import_call *c, cfx_var x, cfx_var *axes, int n);
+
 /* ---- windows (import_window.c) ------------------------------------------------------------- */
 
 /* A window that moves over the last n dimensions of input 0. */
