@@ -17,6 +17,7 @@ from .. import ops
 from .._core import Runtime
 from .explained import CompileReport, GraphReport
 from .parts import Parts, compile_parts, value_of, why_not_tensor
+from .second import Again
 
 _AUTOCAST = "torch.amp.autocast_mode"
 # Calls that change what a tensor is, not only its elements.
@@ -235,9 +236,12 @@ def _through_autograd(gm: Any, inputs: Sequence[Any], settings: Settings,
                       reports: list[GraphReport]) -> Callable[..., Any]:
     from torch._dynamo.backends.common import aot_autograd
 
+    own: list[GraphReport] = []
+
     def compiler(kind: str) -> Callable[..., Any]:
         def compile_graph(graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
             reports.append(GraphReport(kind, graph))
+            own.append(reports[-1])
             return _boxed(_compile(graph, settings, reports[-1]))
 
         return compile_graph
@@ -246,7 +250,7 @@ def _through_autograd(gm: Any, inputs: Sequence[Any], settings: Settings,
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"), decompositions=_decompositions(),
     )(gm, inputs)  # fmt: skip
-    return made
+    return made if settings.strict else Again(gm, made, own)
 
 
 # ---- the back end ------------------------------------------------------------------------------
