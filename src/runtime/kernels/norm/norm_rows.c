@@ -35,15 +35,24 @@ typedef struct loops {
     void (*scale)(float *y, const float *x, int64_t n, float a, float b);
     void (*affine)(float *y, const float *x, int64_t n, float mean, float factor, const float *w,
                    const float *b);
+    void (*dots)(const float *g, const float *x, const float *w, int64_t n, float mean,
+                 double sums[2]);
+    void (*blend)(float *y, const float *g, const float *x, const float *w, int64_t n, float mean,
+                  float a, float b, float c);
+    void (*gather)(float *dw, float *db, const float *g, const float *x, int64_t n, float mean,
+                   float factor);
 } loops;
 
 static const loops *loops_of(const cfxi_norm_rows *r)
 {
     static const loops all[CFX_ISA_COUNT] = {
-        {sum_f32, squares_f32, scale_f32, affine_f32},
+        {sum_f32, squares_f32, scale_f32, affine_f32, dots_f32, blend_f32,
+         gather_f32},
 #if defined(__x86_64__)
-        {sum_avx2, squares_avx2, scale_avx2, affine_avx2},
-        {sum_avx512, squares_avx512, scale_avx512, affine_avx512},
+        {sum_avx2, squares_avx2, scale_avx2, affine_avx2, dots_avx2, blend_avx2,
+         gather_avx2},
+        {sum_avx512, squares_avx512, scale_avx512, affine_avx512, dots_avx512, blend_avx512,
+         gather_avx512},
 #endif
     };
     return &all[r->rt->isa];
@@ -76,4 +85,31 @@ void cfxi_norm_rows_affine(const cfxi_norm_rows *r, void *y, const void *x, int6
         affine_f64(y, x, n, mean, factor, w, b);
     else
         loops_of(r)->affine(y, x, n, (float)mean, (float)factor, w, b);
+}
+
+void cfxi_norm_rows_dots(const cfxi_norm_rows *r, const void *g, const void *x, const void *w,
+                         int64_t n, double mean, double sums[2])
+{
+    if (r->type == CFX_DTYPE_FLOAT64)
+        dots_f64(g, x, w, n, mean, sums);
+    else
+        loops_of(r)->dots(g, x, w, n, (float)mean, sums);
+}
+
+void cfxi_norm_rows_blend(const cfxi_norm_rows *r, void *y, const void *g, const void *x,
+                          const void *w, int64_t n, double mean, double a, double b, double c)
+{
+    if (r->type == CFX_DTYPE_FLOAT64)
+        blend_f64(y, g, x, w, n, mean, a, b, c);
+    else
+        loops_of(r)->blend(y, g, x, w, n, (float)mean, (float)a, (float)b, (float)c);
+}
+
+void cfxi_norm_rows_gather(const cfxi_norm_rows *r, void *dw, void *db, const void *g,
+                           const void *x, int64_t n, double mean, double factor)
+{
+    if (r->type == CFX_DTYPE_FLOAT64)
+        gather_f64(dw, db, g, x, n, mean, factor);
+    else
+        loops_of(r)->gather(dw, db, g, x, n, (float)mean, (float)factor);
 }

@@ -21,4 +21,17 @@ void cfxi_norm_rows_scale(const cfxi_norm_rows *r, void *y, const void *x, int64
 void cfxi_norm_rows_affine(const cfxi_norm_rows *r, void *y, const void *x, int64_t n, double mean,
                            double factor, const void *w, const void *b);
 
+/* ---- of gradients: g is that of the result, w (for each element) may be NULL -------------------
+ */
+
+/* sums[0] += the sum of g * w, sums[1] += that of g * w * (x - mean). */
+void cfxi_norm_rows_dots(const cfxi_norm_rows *r, const void *g, const void *x, const void *w,
+                         int64_t n, double mean, double sums[2]);
+/* y = g * w * a + (x - mean) * b + c */
+void cfxi_norm_rows_blend(const cfxi_norm_rows *r, void *y, const void *g, const void *x,
+                          const void *w, int64_t n, double mean, double a, double b, double c);
+/* dw += g * (x - mean) * factor and db += g, element by element. */
+void cfxi_norm_rows_gather(const cfxi_norm_rows *r, void *dw, void *db, const void *g,
+                           const void *x, int64_t n, double mean, double factor);
+
 #endif
