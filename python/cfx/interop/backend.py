@@ -20,6 +20,10 @@ from .parts import Parts, compile_parts, value_of, why_not_tensor
 from .second import Again
 
 _AUTOCAST = "torch.amp.autocast_mode"
+# Modules of calls that change what others compute, which AOTAutograd writes out.
+_TRANSFORMS = ("torch._functorch", "torch._C._functorch", "torch.autograd.forward_ad")
+# Calls that change more than values, and what PyTorch then does.
+_MODES = frozenset(["set_default_dtype", "_enter_inference_mode", "_exit_inference_mode"])
 # Calls that change what a tensor is, not only its elements.
 _RESHAPES = frozenset(["resize_", "resize_as_", "set_", "requires_grad_", "as_strided_", "swap_"])
 
@@ -186,7 +190,8 @@ def _needs_autograd(gm: Any, inputs: Sequence[Any]) -> bool:
         return True
     if torch.is_autocast_enabled("cpu"):
         return True
-    if any(getattr(node.target, "__module__", None) == _AUTOCAST for node in _calls(gm)):
+    modules = [str(getattr(node.target, "__module__", None)) for node in _calls(gm)]
+    if any(name == _AUTOCAST or name.startswith(_TRANSFORMS) for name in modules):
         return True
     return any(torch.utils._python_dispatch.is_traceable_wrapper_subclass(x) for x in tensors)
 
@@ -198,6 +203,9 @@ def _why_not(gm: Any, inputs: Sequence[Any]) -> str | None:
     reshape = next((_name(n) for n in _calls(gm) if _name(n) in _RESHAPES), None)
     if reshape is not None:
         return f"it calls '{reshape}', which changes more than the elements of a tensor"
+    mode = next((_name(n) for n in _calls(gm) if _name(n) in _MODES), None)
+    if mode is not None:
+        return f"it calls '{mode}', which changes what other calls do"
     switches = _switches(gm)
     if switches and switches[-1] != torch.is_grad_enabled():
         return "it leaves gradients switched on or off"
@@ -246,10 +254,11 @@ def _through_autograd(gm: Any, inputs: Sequence[Any], settings: Settings,
 
         return compile_graph
 
-    made: Callable[..., Any] = aot_autograd(
-        fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
-        inference_compiler=compiler("inference"), decompositions=_decompositions(),
-    )(gm, inputs)  # fmt: skip
+    with torch._functorch.config.patch(donated_buffer=False):  # they forbid create_graph=True
+        made: Callable[..., Any] = aot_autograd(
+            fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
+            inference_compiler=compiler("inference"), decompositions=_decompositions(),
+        )(gm, inputs)  # fmt: skip
     return made if settings.strict else Again(gm, made, own)
 
 

@@ -1,6 +1,6 @@
 /* embedding_backward.c - the gradient of an embedding's table: rows are added where they came from.
  */
-#include "runtime/kernels/norm/norm_rows.h"
+#include "runtime/kernels/reduce/float_rows.h"
 #include "runtime/spatial.h"
 
 enum { GRAD, INDICES, ROWS, PADDING, BY_COUNT };
@@ -30,7 +30,7 @@ cfx_status cfxi_rule_embedding_dense_backward(cfxi_call *c)
 }
 
 typedef struct added {
-    cfxi_norm_rows rows;
+    cfxi_float_rows rows;
     const char *g;
     const int64_t *indices;
     const int64_t *counts;  /* of each row of the table, or NULL */
@@ -52,7 +52,7 @@ static void some_rows(void *ctx, int64_t begin, int64_t end)
         if (at < begin || at >= end || at == s->padding)
             continue;
         char *to = s->table + at * row;
-        cfxi_norm_rows_blend(&s->rows, to, s->g + i * row, to, NULL, s->length, 0,
+        cfxi_reduce_rows_blend(&s->rows, to, s->g + i * row, to, NULL, s->length, 0,
                              s->counts ? 1 / (double)s->counts[at] : 1, 1, 0);
     }
 }

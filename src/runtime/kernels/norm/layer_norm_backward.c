@@ -36,7 +36,7 @@ enum { COLUMNS = 256, ROWS = 32 };  /* of a piece; sums of ROWS rows are kept in
 
 typedef struct layers {
     cfxi_call *c;
-    cfxi_norm_rows rows;
+    cfxi_float_rows rows;
     cfx_tensor *in[OPEN];  /* dense, in the type of computation; the weight may be NULL */
     cfx_tensor *dx;        /* or NULL */
     int64_t item;
@@ -65,8 +65,8 @@ static void some_rows(void *ctx, int64_t begin, int64_t end)
         const double mean = number(l, OPEN_MEAN, i);
         const double rstd = number(l, OPEN_RSTD, i);
         double sums[2] = {0, 0};
-        cfxi_norm_rows_dots(&l->rows, g, x, w, l->length, mean, sums);
-        cfxi_norm_rows_blend(&l->rows, l->dx->data + i * l->length * l->item, g, x, w, l->length,
+        cfxi_reduce_rows_dots(&l->rows, g, x, w, l->length, mean, sums);
+        cfxi_reduce_rows_blend(&l->rows, l->dx->data + i * l->length * l->item, g, x, w, l->length,
                              mean, rstd, -rstd * rstd * rstd * sums[1] / n, -rstd * sums[0] / n);
     }
 }
@@ -79,7 +79,7 @@ static void sum_columns(const layers *l, int64_t first, int64_t n)
     for (int64_t i = 0; i < l->count; i++) {
         if (i % ROWS == 0)
             memset(part, 0, sizeof part);
-        cfxi_norm_rows_gather(&l->rows, part[0], part[1], row_at(l, OPEN_GRAD, i, first),
+        cfxi_reduce_rows_gather(&l->rows, part[0], part[1], row_at(l, OPEN_GRAD, i, first),
                               row_at(l, OPEN_INPUT, i, first), n, number(l, OPEN_MEAN, i),
                               number(l, OPEN_RSTD, i));
         if (i % ROWS != ROWS - 1 && i != l->count - 1)

@@ -92,7 +92,7 @@ cfx_status cfxi_rule_native_batch_norm_backward(cfxi_call *c)
 
 typedef struct batches {
     const cfxi_call *c;
-    cfxi_norm_rows rows;
+    cfxi_float_rows rows;
     int64_t item;
     const char *g;    /* [batch][channels][length], in the type of computation */
     const char *x;
@@ -122,7 +122,7 @@ static void batch_channels(void *ctx, int64_t begin, int64_t end)
         double sums[2] = {0, 0};
         for (int64_t b = 0; b < s->batch; b++) {
             const int64_t at = (b * s->channels + i) * s->length * s->item;
-            cfxi_norm_rows_dots(&s->rows, s->g + at, s->x + at, NULL, s->length, mean, sums);
+            cfxi_reduce_rows_dots(&s->rows, s->g + at, s->x + at, NULL, s->length, mean, sums);
         }
         cfxi_norm_store(s->c, 1, i, sums[1] * rstd);
         cfxi_norm_store(s->c, 2, i, sums[0]);
@@ -131,7 +131,7 @@ static void batch_channels(void *ctx, int64_t begin, int64_t end)
         const double shift = train ? -a * sums[0] / s->count : 0;
         for (int64_t b = 0; s->dx && b < s->batch; b++) {
             const int64_t at = (b * s->channels + i) * s->length * s->item;
-            cfxi_norm_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length, mean,
+            cfxi_reduce_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length, mean,
                                  a, by, shift);
         }
     }
@@ -230,7 +230,7 @@ cfx_status cfxi_rule_native_group_norm_backward(cfxi_call *c)
 
 typedef struct grouped {
     const cfxi_call *c;
-    cfxi_norm_rows rows;
+    cfxi_float_rows rows;
     int64_t item;
     const char *g;     /* [batch][channels][length] */
     const char *x;
@@ -240,7 +240,7 @@ typedef struct grouped {
     int64_t channels;
     int64_t length;
     int64_t groups;
-    double *sums;      /* of each channel of each image: see cfxi_norm_rows_dots */
+    double *sums;      /* of each channel of each image: see cfxi_reduce_rows_dots */
 } grouped;
 
 static void group_range(void *ctx, int64_t begin, int64_t end)
@@ -258,13 +258,13 @@ static void group_range(void *ctx, int64_t begin, int64_t end)
             const int64_t at = (i * wide + k) * s->length * s->item;
             double *sums = s->sums + 2 * (i * wide + k);
             sums[0] = sums[1] = 0;
-            cfxi_norm_rows_dots(&s->rows, s->g + at, s->x + at, NULL, s->length, mean, sums);
+            cfxi_reduce_rows_dots(&s->rows, s->g + at, s->x + at, NULL, s->length, mean, sums);
             all[0] += sums[0] * (w ? number(w, first + k) : 1);
             all[1] += sums[1] * (w ? number(w, first + k) : 1);
         }
         for (int64_t k = 0; s->dx && k < wide; k++) {
             const int64_t at = (i * wide + k) * s->length * s->item;
-            cfxi_norm_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length, mean,
+            cfxi_reduce_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length, mean,
                                  rstd * (w ? number(w, first + k) : 1),
                                  -rstd * rstd * rstd * all[1] / count, -rstd * all[0] / count);
         }

@@ -105,11 +105,11 @@ static void gather_statistics(void *ctx, int64_t begin, int64_t end)
         double sum = 0;
         double squares = 0;
         for (int64_t b = 0; b < images; b++)
-            sum += cfxi_norm_rows_sum(
+            sum += cfxi_reduce_rows_sum(
                 &n->rows, cfxi_norm_at(n, n->x, (b * s->channels + i) * s->length), s->length);
         s->mean[i] = sum / count;
         for (int64_t b = 0; b < images; b++)
-            squares += cfxi_norm_rows_squares(
+            squares += cfxi_reduce_rows_squares(
                 &n->rows, cfxi_norm_at(n, n->x, (b * s->channels + i) * s->length), s->length,
                 s->mean[i]);
         s->var[i] = squares / count;
@@ -163,7 +163,7 @@ static void apply_channels(void *ctx, int64_t begin, int64_t end)
         int64_t stat = s->instances && s->training ? i : channel;
         double a = cfxi_norm_number(n, n->w, channel, 1) / sqrt(s->var[stat] + s->eps);
         double b = cfxi_norm_number(n, n->b, channel, 0) - s->mean[stat] * a;
-        cfxi_norm_rows_scale(&n->rows, cfxi_norm_at(n, n->y, i * s->length),
+        cfxi_reduce_rows_scale(&n->rows, cfxi_norm_at(n, n->y, i * s->length),
                              cfxi_norm_at(n, n->x, i * s->length), s->length, a, b);
     }
 }
@@ -173,7 +173,7 @@ static void apply_pixels(void *ctx, int64_t begin, int64_t end)
     const batches *s = ctx;
     const cfxi_norm *n = &s->n;
     for (int64_t i = begin; i < end; i++)
-        cfxi_norm_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * s->channels),
+        cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * s->channels),
                               cfxi_norm_at(n, n->x, i * s->channels), s->channels, 0, 1, s->factor,
                               s->shift);
 }

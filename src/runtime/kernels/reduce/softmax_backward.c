@@ -3,7 +3,7 @@
  * Lanes are computed as rows: a dimension that is not the last is brought there by a copy.
  */
 #include "runtime/kernels/elementwise/elementwise_impl.h"
-#include "runtime/kernels/norm/norm_rows.h"
+#include "float_rows.h"
 #include "runtime/spatial.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ cfx_status cfxi_rule_softmax_backward(cfxi_call *c)
 }
 
 typedef struct lanes {
-    cfxi_norm_rows rows;
+    cfxi_float_rows rows;
     bool log;
     int64_t n;
     int64_t item;
@@ -52,7 +52,7 @@ static void log_lane(const lanes *s, char *dx, const char *g, const char *y, dou
         else
             for (int64_t i = 0; i < n; i++)
                 room[i] = exp(((const double *)from)[i]);
-        cfxi_norm_rows_blend(&s->rows, dx + at * s->item, g + at * s->item, room, NULL, n, 0, 1,
+        cfxi_reduce_rows_blend(&s->rows, dx + at * s->item, g + at * s->item, room, NULL, n, 0, 1,
                              -sum, 0);
     }
 }
@@ -63,11 +63,11 @@ static void some_lanes(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const int64_t at = i * s->n * s->item;
         double sums[2] = {0, 0};
-        cfxi_norm_rows_dots(&s->rows, s->g + at, s->y + at, NULL, s->n, 0, sums);
+        cfxi_reduce_rows_dots(&s->rows, s->g + at, s->y + at, NULL, s->n, 0, sums);
         if (s->log)
             log_lane(s, s->dx + at, s->g + at, s->y + at, sums[0]);
         else
-            cfxi_norm_rows_affine(&s->rows, s->dx + at, s->g + at, s->n, sums[1], 1, s->y + at,
+            cfxi_reduce_rows_affine(&s->rows, s->dx + at, s->g + at, s->n, sums[1], 1, s->y + at,
                                   NULL);
     }
 }

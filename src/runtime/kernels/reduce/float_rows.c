@@ -1,15 +1,15 @@
-/* norm_rows.c - loops over rows, for each type and instruction set. */
-#include "norm_rows.h"
+/* float_rows.c - loops over rows, for each type and instruction set. */
+#include "float_rows.h"
 
 #define T float
 #define TARGET
 #define NAME(x) x##_f32
-#include "norm_rows.inc"
+#include "float_rows.inc"
 #undef T
 #undef NAME
 #define T double
 #define NAME(x) x##_f64
-#include "norm_rows.inc"
+#include "float_rows.inc"
 #undef T
 #undef NAME
 #undef TARGET
@@ -18,12 +18,12 @@
 #define T float
 #define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) x##_avx2
-#include "norm_rows.inc"
+#include "float_rows.inc"
 #undef NAME
 #undef TARGET
 #define TARGET __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma")))
 #define NAME(x) x##_avx512
-#include "norm_rows.inc"
+#include "float_rows.inc"
 #undef NAME
 #undef TARGET
 #undef T
@@ -43,7 +43,7 @@ typedef struct loops {
                    float factor);
 } loops;
 
-static const loops *loops_of(const cfxi_norm_rows *r)
+static const loops *loops_of(const cfxi_float_rows *r)
 {
     static const loops all[CFX_ISA_COUNT] = {
         {sum_f32, squares_f32, scale_f32, affine_f32, dots_f32, blend_f32,
@@ -58,18 +58,18 @@ static const loops *loops_of(const cfxi_norm_rows *r)
     return &all[r->rt->isa];
 }
 
-double cfxi_norm_rows_sum(const cfxi_norm_rows *r, const void *x, int64_t n)
+double cfxi_reduce_rows_sum(const cfxi_float_rows *r, const void *x, int64_t n)
 {
     return r->type == CFX_DTYPE_FLOAT64 ? sum_f64(x, n) : loops_of(r)->sum(x, n);
 }
 
-double cfxi_norm_rows_squares(const cfxi_norm_rows *r, const void *x, int64_t n, double mean)
+double cfxi_reduce_rows_squares(const cfxi_float_rows *r, const void *x, int64_t n, double mean)
 {
     return r->type == CFX_DTYPE_FLOAT64 ? squares_f64(x, n, mean)
                                         : loops_of(r)->squares(x, n, (float)mean);
 }
 
-void cfxi_norm_rows_scale(const cfxi_norm_rows *r, void *y, const void *x, int64_t n, double a,
+void cfxi_reduce_rows_scale(const cfxi_float_rows *r, void *y, const void *x, int64_t n, double a,
                           double b)
 {
     if (r->type == CFX_DTYPE_FLOAT64)
@@ -78,7 +78,7 @@ void cfxi_norm_rows_scale(const cfxi_norm_rows *r, void *y, const void *x, int64
         loops_of(r)->scale(y, x, n, (float)a, (float)b);
 }
 
-void cfxi_norm_rows_affine(const cfxi_norm_rows *r, void *y, const void *x, int64_t n, double mean,
+void cfxi_reduce_rows_affine(const cfxi_float_rows *r, void *y, const void *x, int64_t n, double mean,
                            double factor, const void *w, const void *b)
 {
     if (r->type == CFX_DTYPE_FLOAT64)
@@ -87,7 +87,7 @@ void cfxi_norm_rows_affine(const cfxi_norm_rows *r, void *y, const void *x, int6
         loops_of(r)->affine(y, x, n, (float)mean, (float)factor, w, b);
 }
 
-void cfxi_norm_rows_dots(const cfxi_norm_rows *r, const void *g, const void *x, const void *w,
+void cfxi_reduce_rows_dots(const cfxi_float_rows *r, const void *g, const void *x, const void *w,
                          int64_t n, double mean, double sums[2])
 {
     if (r->type == CFX_DTYPE_FLOAT64)
@@ -96,7 +96,7 @@ void cfxi_norm_rows_dots(const cfxi_norm_rows *r, const void *g, const void *x, 
         loops_of(r)->dots(g, x, w, n, (float)mean, sums);
 }
 
-void cfxi_norm_rows_blend(const cfxi_norm_rows *r, void *y, const void *g, const void *x,
+void cfxi_reduce_rows_blend(const cfxi_float_rows *r, void *y, const void *g, const void *x,
                           const void *w, int64_t n, double mean, double a, double b, double c)
 {
     if (r->type == CFX_DTYPE_FLOAT64)
@@ -105,7 +105,7 @@ void cfxi_norm_rows_blend(const cfxi_norm_rows *r, void *y, const void *g, const
         loops_of(r)->blend(y, g, x, w, n, (float)mean, (float)a, (float)b, (float)c);
 }
 
-void cfxi_norm_rows_gather(const cfxi_norm_rows *r, void *dw, void *db, const void *g,
+void cfxi_reduce_rows_gather(const cfxi_float_rows *r, void *dw, void *db, const void *g,
                            const void *x, int64_t n, double mean, double factor)
 {
     if (r->type == CFX_DTYPE_FLOAT64)
