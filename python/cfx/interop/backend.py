@@ -254,11 +254,13 @@ def _through_autograd(gm: Any, inputs: Sequence[Any], settings: Settings,
 
         return compile_graph
 
-    with torch._functorch.config.patch(donated_buffer=False):  # they forbid create_graph=True
-        made: Callable[..., Any] = aot_autograd(
-            fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
-            inference_compiler=compiler("inference"), decompositions=_decompositions(),
-        )(gm, inputs)  # fmt: skip
+    made: Callable[..., Any] = aot_autograd(
+        fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
+        inference_compiler=compiler("inference"), decompositions=_decompositions(),
+    )(gm, inputs)  # fmt: skip
+    context = torch._guards.TracingContext.try_get()
+    if context is not None and context.fw_metadata is not None:
+        context.fw_metadata.bw_donated_idxs = []  # no memory is taken over: create_graph=True works
     return made if settings.strict else Again(gm, made, own)
 
 

@@ -117,8 +117,8 @@ class Again:
 
     @torch.compiler.disable
     def gradients(self, edges: list[Any], call: _Call, first: Any, of_results: Any) -> Any:
-        """The gradients `first` once more, with their history; None if it cannot be had: AOTAutograd
-        then raises its error if someone asks for it."""
+        """The gradients `first` once more, with their history; None if it cannot be had:
+        AOTAutograd then raises its error if someone asks for it."""
         given = [i for i, g in enumerate(of_results) if g is not None]
         if not _unchanged(call) or not call.results.keys() >= set(given):
             return None

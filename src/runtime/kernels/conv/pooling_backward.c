@@ -1,5 +1,4 @@
-/* pooling_backward.c - the gradient of max pooling: each element goes back to where the maximum was.
- */
+/* pooling_backward.c - the gradient of max pooling: elements go back to where the maximum was. */
 #include "runtime/spatial.h"
 
 enum { GRAD, INPUT, INDICES = 7 };
@@ -16,7 +15,8 @@ cfx_status cfxi_rule_max_pool_backward(cfxi_call *c)
     const cfx_tensor *indices = cfxi_rt_tensor(c, INDICES);
     const size_t n = plane_dims(c);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype) || g->dtype != x->dtype)
-        return cfxi_fail(c, CFX_E_SHAPE, "the gradient and the input must be of the same float type");
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "the gradient and the input must be of the same float type");
     if (indices->dtype != CFX_DTYPE_INT64)
         return cfxi_fail(c, CFX_E_SHAPE, "expected dtype int64 for `indices` but got dtype %s",
                          cfx_dtype_name((cfx_dtype)indices->dtype));

@@ -13,15 +13,15 @@ cfx_status cfxi_rule_embedding_dense_backward(cfxi_call *c)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s",
                          cfx_dtype_name((cfx_dtype)g->dtype));
     if (indices->dtype != CFX_DTYPE_INT64 && indices->dtype != CFX_DTYPE_INT32)
-        return cfxi_fail(c, CFX_E_SHAPE, "Expected tensor for argument 'indices' to have one of the "
-                         "following scalar types: Long, Int; but got %s instead",
+        return cfxi_fail(c, CFX_E_SHAPE, "Expected tensor for argument 'indices' to have one of "
+                         "the following scalar types: Long, Int; but got %s instead",
                          cfx_dtype_name((cfx_dtype)indices->dtype));
     bool fits = g->ndim == indices->ndim + 1u;
     for (size_t d = 0; fits && d < indices->ndim; d++)
         fits = cfxi_rt_same_size(c, g->size[d], indices->size[d]);
     if (!fits)
-        return cfxi_fail(c, CFX_E_SHAPE, "the gradient must have the sizes of the indices, [%s], and "
-                         "one more dimension", cfxi_rt_shape_of(indices).text);
+        return cfxi_fail(c, CFX_E_SHAPE, "the gradient must have the sizes of the indices, [%s], "
+                         "and one more dimension", cfxi_rt_shape_of(indices).text);
     const int64_t sizes[] = {cfxi_rt_int(c, ROWS), g->size[g->ndim - 1]};
     if (sizes[0] < 0 && !cfx_dim_is_symbol(sizes[0]))
         return cfxi_fail(c, CFX_E_SHAPE, "'num_weights' must not be negative, but is %lld",

@@ -17,8 +17,8 @@ cfx_status cfxi_rule_native_layer_norm_backward(cfxi_call *c)
         fits = cfxi_rt_same_size(c, shape[d], x->size[x->ndim - n + d]) &&
                (!w || cfxi_rt_same_size(c, shape[d], w->size[d]));
     if (!fits)
-        return cfxi_fail(c, CFX_E_SHAPE, "normalized_shape must be the last sizes of the input, and "
-                         "those of the weight");
+        return cfxi_fail(c, CFX_E_SHAPE, "normalized_shape must be the last sizes of the input, "
+                         "and those of the weight");
     for (size_t i = MEAN; i <= RSTD; i++) {
         const cfx_tensor *t = cfxi_rt_tensor(c, i);
         fits = t->ndim == x->ndim;
