@@ -87,9 +87,9 @@ def norm_gradients():
         call = aten.native_batch_norm_backward.default
         batches.append((call, g, x, w, mean, var, saved, scale, True, 1e-5, every))
         batches.append((call, g, x, w, mean, var, saved, scale, False, 1e-5, every))
-        batches.append((call, g, x, None, mean, var, saved, scale, True, 1e-5, [True, False, False]))
-    last = [t.to(memory_format=torch.channels_last) for t in (randn(2, 3, 4, 5), randn(2, 3, 4, 5))]
-    _, saved, scale = aten.native_batch_norm.default(last[0], None, None, None, None, True, 0.1, 0.1)
+        batches.append((*batches[-2][:3], None, *batches[-2][4:-1], [True, False, False]))
+    last = [randn(2, 3, 4, 5).to(memory_format=torch.channels_last) for _ in range(2)]
+    _, saved, scale = torch.native_batch_norm(last[0], None, None, None, None, True, 0.1, 0.1)
     batches.append((call, last[1], last[0], None, None, None, saved, scale, True, 0.1,
                     [True, False, False]))
     running.append((*running[0][:6], False, 0.1, 1e-5))
@@ -110,7 +110,7 @@ def norm_gradients():
     found["native_layer_norm_backward"] = rows
     groups = []
     for shape, count, dtype in (((3, 4, 5, 7), 2, torch.float32), ((2, 6, 9), 3, torch.float64)):
-        x, g, w = randn(*shape).to(dtype), randn(*shape).flip(0).to(dtype), randn(shape[1]).to(dtype)
+        x, g, w = (randn(*sizes).to(dtype) for sizes in (shape, shape, shape[1:2]))
         sizes = shape[0], shape[1], math.prod(shape[2:]), count
         _, mean, rstd = aten.native_group_norm.default(x, w, w, *sizes, 1e-5)
         call = aten.native_group_norm_backward.default

@@ -131,8 +131,8 @@ static void batch_channels(void *ctx, int64_t begin, int64_t end)
         const double shift = train ? -a * sums[0] / s->count : 0;
         for (int64_t b = 0; s->dx && b < s->batch; b++) {
             const int64_t at = (b * s->channels + i) * s->length * s->item;
-            cfxi_reduce_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length, mean,
-                                 a, by, shift);
+            cfxi_reduce_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length,
+                                   mean, a, by, shift);
         }
     }
 }
@@ -264,9 +264,9 @@ static void group_range(void *ctx, int64_t begin, int64_t end)
         }
         for (int64_t k = 0; s->dx && k < wide; k++) {
             const int64_t at = (i * wide + k) * s->length * s->item;
-            cfxi_reduce_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length, mean,
-                                 rstd * (w ? number(w, first + k) : 1),
-                                 -rstd * rstd * rstd * all[1] / count, -rstd * all[0] / count);
+            cfxi_reduce_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length,
+                                   mean, rstd * (w ? number(w, first + k) : 1),
+                                   -rstd * rstd * rstd * all[1] / count, -rstd * all[0] / count);
         }
     }
 }

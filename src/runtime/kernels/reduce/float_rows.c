@@ -78,8 +78,8 @@ void cfxi_reduce_rows_scale(const cfxi_float_rows *r, void *y, const void *x, in
         loops_of(r)->scale(y, x, n, (float)a, (float)b);
 }
 
-void cfxi_reduce_rows_affine(const cfxi_float_rows *r, void *y, const void *x, int64_t n, double mean,
-                           double factor, const void *w, const void *b)
+void cfxi_reduce_rows_affine(const cfxi_float_rows *r, void *y, const void *x, int64_t n,
+                             double mean, double factor, const void *w, const void *b)
 {
     if (r->type == CFX_DTYPE_FLOAT64)
         affine_f64(y, x, n, mean, factor, w, b);

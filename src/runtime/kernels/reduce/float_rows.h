@@ -1,5 +1,4 @@
-/* float_rows.h - loops over rows of float32 or float64 that normalisation is made of. (float_rows.c)
- */
+/* float_rows.h - loops over rows of float32 or float64, for norms and gradients. (float_rows.c) */
 #ifndef CFXI_FLOAT_ROWS_H
 #define CFXI_FLOAT_ROWS_H
 
@@ -18,8 +17,8 @@ double cfxi_reduce_rows_squares(const cfxi_float_rows *r, const void *x, int64_t
 void cfxi_reduce_rows_scale(const cfxi_float_rows *r, void *y, const void *x, int64_t n, double a,
                           double b);
 /* y = (x - mean) * factor * w + b, w and b for each element; either may be NULL. */
-void cfxi_reduce_rows_affine(const cfxi_float_rows *r, void *y, const void *x, int64_t n, double mean,
-                           double factor, const void *w, const void *b);
+void cfxi_reduce_rows_affine(const cfxi_float_rows *r, void *y, const void *x, int64_t n,
+                             double mean, double factor, const void *w, const void *b);
 
 /* ---- of gradients: g is that of the result, w (for each element) may be NULL -------------------
  */
