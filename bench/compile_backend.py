@@ -4,6 +4,9 @@ time to compile and to run against Inductor.
     PYTHONPATH=python python bench/compile_backend.py [--update] [--inductor MODEL,...] [MODEL ...]
     PYTHONPATH=python python bench/compile_backend.py --programs [--update] [--every N]
 
+Both take --kept FILE: rows are added to it as they come, and those that are in it already are not
+measured again; an hour of Inductor can be had in pieces.
+
 All models of tests/zoo in their small sizes, once without gradients and once in training. Errors
 are measured against float64, relative to the norm, for cfx and for eager PyTorch, because some
 networks amplify rounding. The time of a back end is what its own functions take; Dynamo and
@@ -18,6 +21,7 @@ import argparse
 import copy
 import json
 import os
+import resource
 import shutil
 import signal
 import statistics
@@ -35,7 +39,8 @@ import cfx  # noqa: E402
 import zoo  # noqa: E402
 from script import between, table  # noqa: E402
 
-LONGEST = 60  # seconds for one program
+LONGEST = 60  # seconds of the processor for one program
+PATIENCE = 900  # seconds on the clock: the machine may be busy with other things
 
 
 def leaves(value):
@@ -182,10 +187,28 @@ def cells(row):
             f"{other[1]:.1f}" if other else "", *run_times]  # fmt: skip
 
 
-def models_table(names, train, inductor):
+class Kept:
+    """Results by name, in a file of lines if there is one."""
+
+    def __init__(self, path):
+        self.path = Path(path) if path else None
+        lines = self.path.read_text().splitlines() if path and self.path.exists() else []
+        self.found = dict(json.loads(line) for line in lines)
+
+    def get(self, key, make):
+        if key not in self.found:
+            self.found[key] = make()
+            if self.path:
+                with self.path.open("a") as file:
+                    file.write(json.dumps([key, self.found[key]]) + "\n")
+        return self.found[key]
+
+
+def models_table(names, train, inductor, kept):
     rows = []
     for name in names:
-        rows.append(judge(name, train, name in inductor))
+        key = f"{'training' if train else 'inference'} {name}"
+        rows.append(kept.get(key, lambda: judge(name, train, name in inductor)))
         print(" | ".join(map(str, cells(rows[-1]))), flush=True)
     text = table(HEADS, [cells(row) for row in rows])
     ratios = [row["inductor"][0] / row["own"] for row in rows if row["inductor"]]
@@ -223,7 +246,8 @@ def in_child(programs, program):
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(LONGEST)
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
+        signal.alarm(PATIENCE)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
@@ -249,17 +273,28 @@ def compiles_in_eager(programs, program):
                    for a, b in zip(want, got))
 
 
-def programs_table(every=1):
+def import_all():
+    """What a compilation imports, once for all children; nothing that starts threads."""
+    import torch._functorch.aot_autograd  # noqa: F401
+
+    import cfx.interop.backend  # noqa: F401
+
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1))
+
+
+def programs_table(every, kept):
     import capture_programs
     import programs
 
+    import_all()
     torch._dynamo.config.recompile_limit = 16
     rows, wrong = [], []
     for title, package in (("tests/python/programs", programs),
                            ("tests/python/capture_programs", capture_programs)):
         suite = getattr(package, "run", None) and package or programs
         listed = package.load_all()[::every]
-        found = [in_child(suite, program) for program in listed]
+        found = [kept.get(f"{title} {program.topic}.{program.name}",
+                          lambda: in_child(suite, program)) for program in listed]  # fmt: skip
         right = sum(not row["why"] for row in found)
         dynamo = sum(row.get("dynamo", False) for row in found)
         for program, row in zip(listed, found):
@@ -281,17 +316,19 @@ def main():
     parser.add_argument("--inductor", help="models that Inductor compiles, too; all by default")
     parser.add_argument("--programs", action="store_true")
     parser.add_argument("--every", type=int, default=1, help="take each n-th program")
+    parser.add_argument("--kept", help="a file that keeps results from run to run")
     options = parser.parse_args()
+    kept = Kept(options.kept)
     warnings.simplefilter("ignore")
     names = options.models or list(zoo.MODELS)
     chosen = names if options.inductor is None else options.inductor.split(",")
     texts = {}
     if options.programs:
-        texts["compile programs"] = programs_table(options.every)
+        texts["compile programs"] = programs_table(options.every, kept)
         print(texts["compile programs"])
     for train in () if options.programs else (False, True):
         key = "compile training" if train else "compile inference"
-        texts[key] = models_table(names, train, chosen)
+        texts[key] = models_table(names, train, chosen, kept)
         print(texts[key].rpartition("\n")[2], flush=True)
     if options.update:
         page = ROOT / "docs/interop.md"

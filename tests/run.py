@@ -105,6 +105,12 @@ def package():
         code = f"import cfx._core; assert {str(target)!r} in cfx._core.__file__"
         env = dict(environment(), PYTHONPATH=str(target))
         status, _ = stream([PYTHON, "-c", code], env, BUILD)
+    if status == 0:  # torch finds the back end by the package's metadata alone
+        code = ("import torch; f = torch.compile(lambda x: x.sin() + 1, backend='cfx', "
+                "options={'strict': True}); "
+                "assert torch.allclose(f(torch.ones(3)), torch.ones(3).sin() + 1); "
+                f"import cfx; assert {str(target)!r} in cfx.__file__")
+        status, _ = stream([PYTHON, "-c", code], env, BUILD)
     return counted(status, None)
 
 

@@ -2,9 +2,9 @@
 (docs/onnx-writing.md). Nothing here imports the package `onnx`: files are read and written in
 C."""
 import os
-from typing import NamedTuple
 
 from . import _core, _glue, package
+from ._glue.findings import Finding, summary
 from ._glue.listing import public_names
 from ._glue.onnx_save import ExportError, save
 from .graph_module import GraphModule
@@ -12,23 +12,12 @@ from .graph_module import GraphModule
 __all__ = ["ExportError", "Finding", "ReadError", "findings", "load", "save"]
 
 
-class Finding(NamedTuple):
-    """Something that a file has and cfx cannot read."""
-
-    where: str  # the file
-    node: str
-    op: str  # "com.microsoft::FusedConv"
-    why: str
-
-
 class ReadError(ValueError):
     """A file that cannot be read. `findings` has every node that stands in the way."""
 
     def __init__(self, found: list[Finding]) -> None:
         self.findings = found
-        lines = [f"{one.node} ({one.op}): {one.why}" for one in found]
-        count = f"{len(lines)} node{'' if len(lines) == 1 else 's'}"
-        super().__init__(f"{count} cannot be read:\n  " + "\n  ".join(lines))
+        super().__init__(summary(found, "node", "cannot be read"))
 
 
 def findings(source: str | bytes | os.PathLike[str]) -> list[Finding]:

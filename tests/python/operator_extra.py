@@ -70,6 +70,93 @@ def convolution_gradients():
     return found
 
 
+def norm_gradients():
+    """Of normalisations: images, rows that are short, other types, layouts, without a weight, in
+    part."""
+    every, found = [True, True, True], {}
+    batches, running = [], []
+    for shape, dtype in (((3, 4, 5, 7), torch.float32), ((70, 3), torch.float32),
+                         ((2, 5, 33), torch.float64), ((4, 3, 6, 6), torch.bfloat16)):
+        x, g = randn(*shape).to(dtype), randn(*shape).flip(0).to(dtype)
+        w, b, mean = (randn(shape[1]).to(dtype) + k for k in (1, 0, 0))
+        var = mean * mean + 0.5
+        if dtype != torch.bfloat16:  # which PyTorch normalises with another rounding
+            running.append((aten._native_batch_norm_legit_functional.default, x, w, b, mean, var,
+                            True, 0.1, 1e-5))
+        _, saved, scale = aten.native_batch_norm.default(x, w, b, None, None, True, 0.1, 1e-5)
+        call = aten.native_batch_norm_backward.default
+        batches.append((call, g, x, w, mean, var, saved, scale, True, 1e-5, every))
+        batches.append((call, g, x, w, mean, var, saved, scale, False, 1e-5, every))
+        batches.append((*batches[-2][:3], None, *batches[-2][4:-1], [True, False, False]))
+    last = [randn(2, 3, 4, 5).to(memory_format=torch.channels_last) for _ in range(2)]
+    _, saved, scale = torch.native_batch_norm(last[0], None, None, None, None, True, 0.1, 0.1)
+    batches.append((call, last[1], last[0], None, None, None, saved, scale, True, 0.1,
+                    [True, False, False]))
+    running.append((*running[0][:6], False, 0.1, 1e-5))
+    found["native_batch_norm_backward"] = batches
+    found["_native_batch_norm_legit_functional"] = running
+    rows = []
+    for shape, count, dtype in (((3, 4, 37), 1, torch.float32), ((70, 5, 7), 2, torch.float32),
+                                ((2, 300), 1, torch.float64), ((9, 16), 1, torch.bfloat16)):
+        x, g = randn(*shape).to(dtype), randn(*shape).flip(0).to(dtype)
+        w, b = randn(*shape[-count:]).to(dtype), randn(*shape[-count:]).to(dtype)
+        _, mean, rstd = aten.native_layer_norm.default(x, shape[-count:], w, b, 1e-5)
+        call = aten.native_layer_norm_backward.default
+        if dtype != torch.bfloat16:  # PyTorch adds up gradients of weights in this type
+            rows.append((call, g, x, list(shape[-count:]), mean, rstd, w, b, every))
+        rows.append((call, g, x, list(shape[-count:]), mean, rstd, None, None,
+                     [True, False, False]))
+    rows.append((*rows[0][:-1], [False, True, True]))
+    found["native_layer_norm_backward"] = rows
+    groups = []
+    for shape, count, dtype in (((3, 4, 5, 7), 2, torch.float32), ((2, 6, 9), 3, torch.float64)):
+        x, g, w = (randn(*sizes).to(dtype) for sizes in (shape, shape, shape[1:2]))
+        sizes = shape[0], shape[1], math.prod(shape[2:]), count
+        _, mean, rstd = aten.native_group_norm.default(x, w, w, *sizes, 1e-5)
+        call = aten.native_group_norm_backward.default
+        groups.append((call, g, x, mean, rstd, w, *sizes, every))
+        groups.append((call, g, x, mean, rstd, None, *sizes, [True, False, False]))
+    found["native_group_norm_backward"] = groups
+    return found
+
+
+def other_gradients():
+    """Of activations, softmax, embedding, pooling and dropout."""
+    x, g = 3 * randn(5, 37), randn(5, 37).flip(0)
+    found = {
+        "threshold_backward": [(aten.threshold_backward.default, g, x, 0),
+                               (aten.threshold_backward.default, g.t(), x.t(), 0.5),
+                               (aten.threshold_backward.default, x.int(), x.int(), 1)],
+        "gelu_backward": [(aten.gelu_backward.default, g.to(dtype), x.to(dtype))
+                          for dtype in (torch.float32, torch.float64, torch.bfloat16)],
+        "native_dropout_backward": [(aten.native_dropout_backward.default, g, x > 0, 1.25)],
+    }  # fmt: skip
+    far = torch.tensor([-90.0, -9.0, -0.0, 0.0, 9.0, 90.0])
+    found["gelu_backward"].append((aten.gelu_backward.default, torch.ones(6), far))
+    by_tanh = lambda g, x, form: aten.gelu_backward.default(g, x, approximate=form)  # noqa: E731
+    found["gelu_backward"] += [(by_tanh, g, x, "tanh"), (by_tanh, g.double(), x.double(), "tanh")]
+    for name, make in (("_softmax", torch.softmax), ("_log_softmax", torch.log_softmax)):
+        call = getattr(aten, f"{name}_backward_data").default
+        found[f"{name}_backward_data"] = [
+            (call, randn(*x.shape).flip(0).to(x.dtype), make(x, dim), dim, x.dtype)
+            for x, dim in ((x, 1), (x, 0), (randn(2, 300), -1), (randn(2, 3, 4, 5).double(), 1),
+                           (randn(3, 17).bfloat16(), 1), (randn(1, 4, 3).mT, 2))]  # fmt: skip
+    indices = torch.tensor([[1, 3, 3], [0, 6, 3]])
+    found["embedding_dense_backward"] = [
+        (aten.embedding_dense_backward.default, randn(2, 3, 21).to(dtype), indices, 7, padding, by)
+        for dtype, padding, by in ((torch.float32, -1, False), (torch.float64, 3, False),
+                                   (torch.float32, -1, True), (torch.bfloat16, 0, False))
+    ]  # fmt: skip
+    for n, shape in ((2, (2, 3, 9, 8)), (2, (3, 7, 7)), (3, (2, 2, 5, 6, 4))):
+        x, pool = randn(*shape), getattr(aten, f"max_pool{n}d_with_indices")
+        rest = [3] * n, [2] * n, [1] * n, [1] * n, n == 3
+        y, at = pool.default(x, *rest)
+        call = getattr(aten, f"max_pool{n}d_with_indices_backward").default
+        calls = found.setdefault(f"max_pool{n}d_with_indices_backward", [])
+        calls.append((call, randn(*y.shape), x, *rest, at))
+    return found
+
+
 def attention_gradients():
     q, k, v = randn(2, 3, 5, 4), randn(2, 3, 6, 4).neg(), randn(2, 3, 6, 4)
     found = []
@@ -206,6 +293,8 @@ def calls():
         "hardswish_backward": [(aten.hardswish_backward.default, x, 3 * randn(3, 4))],
         "hardsigmoid_backward": [(aten.hardsigmoid_backward.default, x, 3 * randn(3, 4))],
         "convolution_backward": convolution_gradients(),
+        **norm_gradients(),
+        **other_gradients(),
         "_scaled_dot_product_flash_attention_for_cpu_backward": attention_gradients(),
         "lift_fresh_copy": [(aten.lift_fresh_copy.default, x)],
         "list": [(list, (1, 2))],

@@ -322,8 +322,84 @@ def test_what_explain_says():
 
 
 def test_the_back_end_is_found_without_importing_interop():
-    code = ("import cfx, torch\n"
-            "f = torch.compile(lambda x: x + 1, backend='cfx')\n"
-            "print(f(torch.ones(1)).item(), len(cfx.explain(f).graphs))")
+    code = ("import sys, cfx\n"
+            "from importlib.metadata import entry_points\n"
+            "(found,) = entry_points(group='torch_dynamo_backends', name='cfx')\n"
+            "print('cfx.interop' in sys.modules, found.load().__module__)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["2.0", "1"], done.stderr
+    assert done.stdout.split() == ["False", "cfx.interop.backend"], done.stderr
+    assert "cfx" in torch._dynamo.list_backends()
+
+
+# ---- second derivatives ------------------------------------------------------------------------
+
+
+def second(function, run, inputs):
+    """Gradients, their gradients, and those of these: what create_graph=True is for."""
+    torch.manual_seed(5)
+    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+    out = run(*leaves)
+    loss = sum(x.pow(2).sum() for x in (out if isinstance(out, tuple) else (out,)))
+    first = torch.autograd.grad(loss, leaves, create_graph=True)
+    again = torch.autograd.grad(sum(g.pow(3).sum() for g in first), leaves, create_graph=True)
+    third = torch.autograd.grad(sum(g.sin().sum() for g in again), leaves)
+    return first, again, third
+
+
+def breaks_and_writes(x, w):
+    y = x * 2
+    torch._dynamo.graph_break()
+    y.mul_(w.t().sin())  # writes to an input of the second graph, which has a history
+    return y.view(-1), (y @ w).cos()
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, w: torch.tanh(x @ w),
+    lambda x, w: (torch.tanh(x @ w).t(), (w * x.t()).sin().view(-1)),  # results that are views
+    lambda x, w: F.dropout(torch.tanh(x @ w), 0.5, True),  # the same mask again
+    breaks_and_writes,
+], ids=["plain", "views", "dropout", "writes"])  # fmt: skip
+def test_gradients_of_gradients(function):
+    inputs = torch.randn(3, 4, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
+    fast = compiled(function)
+    with pytest.warns(FallbackWarning, match="too, for derivatives of its gradients"):
+        got = second(function, fast, inputs)
+    torch.testing.assert_close(got, second(function, function, inputs))
+    report = graphs(fast)
+    assert all(g.again > 0 for g in report if g.kind == "forward")
+    assert all(g.fallback is None and g.in_c > 0 for g in report)
+
+
+def test_a_gradient_penalty():
+    model = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Softplus(), nn.Linear(6, 1))
+    other = copy.deepcopy(model)
+    for each, run in ((model, model), (other, compiled(other))):
+        x = torch.linspace(-1, 1, 12).view(3, 4).requires_grad_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FallbackWarning)
+            (grad,) = torch.autograd.grad(run(x).sum(), x, create_graph=True)
+        (grad.norm(dim=1) - 1).pow(2).mean().backward()
+    want, got = ([p.grad for p in m.parameters()] + list(m.buffers()) for m in (model, other))
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-6)
+
+
+def test_a_hessian_times_a_vector_and_hooks():
+    seen = []
+    fast = compiled(lambda x: x.sin() * x.exp())
+    x, v = torch.randn(5, requires_grad=True), torch.randn(5)
+    y = x * 1
+    y.register_hook(lambda g: seen.append(1))
+    with pytest.warns(FallbackWarning, match="too, for derivatives"):
+        (grad,) = torch.autograd.grad(fast(y).sum(), x, create_graph=True)
+    assert seen == [1]  # once, although PyTorch has run the graph again
+    (product,) = torch.autograd.grad(grad @ v, x)
+    torch.testing.assert_close(product, 2 * x.cos() * x.exp() * v)
+
+
+def test_gradients_that_are_not_differentiated_cost_nothing_more():
+    fast, x = compiled(lambda x: x.sin() * 2), torch.randn(5, requires_grad=True)
+    loss = fast(x).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    torch.testing.assert_close(x.grad, 4 * x.cos())
+    assert [g.again for g in graphs(fast)] == [0, 0]

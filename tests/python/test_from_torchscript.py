@@ -150,7 +150,7 @@ class Assigns(nn.Module):
 def test_everything_that_is_in_the_way_is_reported():
     with pytest.raises(ScriptConversionError) as found:
         from_torch(torch.jit.script(Assigns()))
-    kinds = [f.call for f in found.value.findings]
+    kinds = [f.op for f in found.value.findings]
     assert kinds[0] == "prim::GetAttr" and "assigns the attribute 'calls'" in str(found.value)
     with pytest.raises(ScriptConversionError) as found:
         from_torch(torch.jit.script(programs_two_aliases))

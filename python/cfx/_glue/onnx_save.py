@@ -9,18 +9,15 @@ from .. import _core
 from ..graph_module import GraphModule
 from ..package import _value_text, _written
 from ..text import as_cfx, text
+from .findings import Finding, summary
 
 
 class ExportError(ValueError):
-    """A model that cannot be written as ONNX. `findings` has everything that stands in the way:
-    (line of the program, node, operator, why and what to do)."""
+    """A model that cannot be written as ONNX. `findings` has everything that stands in the way."""
 
-    def __init__(self, findings: list[tuple[str, str, str, str]]) -> None:
+    def __init__(self, findings: list[Finding]) -> None:
         self.findings = findings
-        lines = [f"{where + ': ' if where else ''}%{node} ({op}): {why}"
-                 for where, node, op, why in findings]  # fmt: skip
-        count = f"{len(lines)} call{'' if len(lines) == 1 else 's'}"
-        super().__init__(f"{count} cannot be written as ONNX:\n  " + "\n  ".join(lines))
+        super().__init__(summary(findings, "call", "cannot be written as ONNX"))
 
 
 def save(model: Any, path: str | os.PathLike[str], *, opset: int = 18, external: bool = False,
@@ -44,7 +41,7 @@ def save(model: Any, path: str | os.PathLike[str], *, opset: int = 18, external:
         texts["signature.ir"] = _value_text(_signature(model, inputs))
     findings = _core._save_onnx(path, type(model).__name__, texts, tensors, opset, external)
     if findings:
-        raise ExportError(findings)
+        raise ExportError([Finding(*row) for row in findings])
 
 
 def _signature(model: GraphModule, inputs: tuple[Any, ...]) -> dict[str, Any]:

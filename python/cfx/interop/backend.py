@@ -17,8 +17,13 @@ from .. import ops
 from .._core import Runtime
 from .explained import CompileReport, GraphReport
 from .parts import Parts, compile_parts, value_of, why_not_tensor
+from .second import Again
 
 _AUTOCAST = "torch.amp.autocast_mode"
+# Modules of calls that change what others compute, which AOTAutograd writes out.
+_TRANSFORMS = ("torch._functorch", "torch._C._functorch", "torch.autograd.forward_ad")
+# Calls that change more than values, and what PyTorch then does.
+_MODES = frozenset(["set_default_dtype", "_enter_inference_mode", "_exit_inference_mode"])
 # Calls that change what a tensor is, not only its elements.
 _RESHAPES = frozenset(["resize_", "resize_as_", "set_", "requires_grad_", "as_strided_", "swap_"])
 
@@ -185,7 +190,8 @@ def _needs_autograd(gm: Any, inputs: Sequence[Any]) -> bool:
         return True
     if torch.is_autocast_enabled("cpu"):
         return True
-    if any(getattr(node.target, "__module__", None) == _AUTOCAST for node in _calls(gm)):
+    modules = [str(getattr(node.target, "__module__", None)) for node in _calls(gm)]
+    if any(name == _AUTOCAST or name.startswith(_TRANSFORMS) for name in modules):
         return True
     return any(torch.utils._python_dispatch.is_traceable_wrapper_subclass(x) for x in tensors)
 
@@ -197,6 +203,9 @@ def _why_not(gm: Any, inputs: Sequence[Any]) -> str | None:
     reshape = next((_name(n) for n in _calls(gm) if _name(n) in _RESHAPES), None)
     if reshape is not None:
         return f"it calls '{reshape}', which changes more than the elements of a tensor"
+    mode = next((_name(n) for n in _calls(gm) if _name(n) in _MODES), None)
+    if mode is not None:
+        return f"it calls '{mode}', which changes what other calls do"
     switches = _switches(gm)
     if switches and switches[-1] != torch.is_grad_enabled():
         return "it leaves gradients switched on or off"
@@ -235,9 +244,12 @@ def _through_autograd(gm: Any, inputs: Sequence[Any], settings: Settings,
                       reports: list[GraphReport]) -> Callable[..., Any]:
     from torch._dynamo.backends.common import aot_autograd
 
+    own: list[GraphReport] = []
+
     def compiler(kind: str) -> Callable[..., Any]:
         def compile_graph(graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
             reports.append(GraphReport(kind, graph))
+            own.append(reports[-1])
             return _boxed(_compile(graph, settings, reports[-1]))
 
         return compile_graph
@@ -246,7 +258,10 @@ def _through_autograd(gm: Any, inputs: Sequence[Any], settings: Settings,
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"), decompositions=_decompositions(),
     )(gm, inputs)  # fmt: skip
-    return made
+    context = torch._guards.TracingContext.try_get()
+    if context is not None and context.fw_metadata is not None:
+        context.fw_metadata.bw_donated_idxs = []  # no memory is taken over: create_graph=True works
+    return made if settings.strict else Again(gm, made, own)
 
 
 # ---- the back end ------------------------------------------------------------------------------

@@ -511,12 +511,13 @@ def from_torch(x: Any) -> Any:
     torch loads it, so load only files that you trust."""
     import torch.fx
 
-    from . import torchscript
+    path = isinstance(x, (str, os.PathLike))
+    if path or isinstance(x, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        from . import torchscript
 
-    if isinstance(x, (str, os.PathLike)):
-        x = torchscript.load(os.fspath(x))
-    if isinstance(x, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
-        return torchscript.convert(x)
+        x = torchscript.load(os.fspath(x)) if path else x
+        if isinstance(x, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+            return torchscript.convert(x)
     program = hasattr(x, "graph_signature") and hasattr(x, "graph_module")
     return _Conversion(torch.fx, cfx, _FromTorch).convert(x.graph_module if program else x)
 

@@ -24,6 +24,7 @@ class GraphReport:
         self.fallback: str | None = None  #: why all of it runs in PyTorch
         self.seconds = 0.0  #: what the back end took to compile it
         self.runs = 0  #: how often it has run
+        self.again = 0  #: how often PyTorch ran it, too, because of second derivatives
 
     def set_parts(self, parts: Parts) -> None:
         self.programs, self.left, self.crossings = parts.programs, parts.left, parts.crossings
@@ -33,6 +34,14 @@ class GraphReport:
         self.programs, self.left, self.crossings, self.fallback = [], [], 0, why
         warnings.warn(f"the backend 'cfx' runs a graph of {self.calls} calls in PyTorch: {why}",
                       FallbackWarning, stacklevel=3)
+
+    def compute_again(self) -> None:
+        """Second derivatives are asked for: PyTorch runs the graph; warns once."""
+        self.again += 1
+        if self.again == 1:
+            warnings.warn(f"the backend 'cfx' runs a graph of {self.calls} calls in PyTorch, too, "
+                          f"for derivatives of its gradients (create_graph=True)",
+                          FallbackWarning, stacklevel=3)
 
     @property
     def in_c(self) -> int:

@@ -184,3 +184,14 @@ def is_append(node: Any) -> bool:
 
 def constant_of(value: Any) -> Any:
     return value.node().output().toIValue() if value.node().kind() == "prim::Constant" else None
+
+
+def plain(value: Any) -> Any:
+    """With numbers in the place of tensors that hold one."""
+    if isinstance(value, Number):
+        return value.value
+    if isinstance(value, (list, tuple)) and not isinstance(value, Object):
+        return like(value, list(map(plain, value)))
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value

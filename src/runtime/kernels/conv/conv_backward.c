@@ -102,6 +102,17 @@ static cfx_tensor *input_gradient(cfxi_call *c, const gradients *g)
 
 /* ---- the weight ----------------------------------------------------------------------------- */
 
+/* [batch, channels, ...] as [channels, all others]: one product for the whole batch, and no sum of
+ * its parts. */
+static cfx_tensor *flat(cfxi_call *c, cfx_tensor *x)
+{
+    x = swap(c, x, 0, 1);
+    int64_t sizes[2] = {x ? x->size[0] : 0, 1};
+    for (size_t d = 1; x && d < x->ndim; d++)
+        sizes[1] = cfx_dim_mul(c->dims, sizes[1], x->size[d], c->err);
+    return then_list(c, CFX_OPID_reshape, x, sizes, 2);
+}
+
 static cfx_tensor *by_columns(cfxi_call *c, const gradients *g)
 {
     const int64_t *const windows[] = {g->weight->size + 2, g->dilation + 1, g->padding + 1,
@@ -115,13 +126,12 @@ static cfx_tensor *by_columns(cfxi_call *c, const gradients *g)
     cfx_tensor *columns = good ? cfxi_rt_sub_tensor(c, CFX_OPID_im2col, args, 5) : NULL;
     for (size_t i = 1; i < 5; i++)
         cfx_datum_release(args[i]);
-    columns = swap(c, columns, 1, 2);
-    const int64_t rows[] = {g->small->size[0], g->small->size[1], columns ? columns->size[1] : 0};
-    cfx_tensor *y = columns ? then_list(c, CFX_OPID_reshape,
-                                        cfx_tensor_retain((cfx_tensor *)g->small), rows, 3) : NULL;
-    y = columns ? then(c, CFX_OPID_matmul, y, cfx_datum_tensor(columns)) : NULL;
+    columns = flat(c, columns);
+    cfx_tensor *across = columns ? swap(c, cfx_tensor_retain(columns), 0, 1) : NULL;
+    cfx_tensor *y = across ? flat(c, cfx_tensor_retain((cfx_tensor *)g->small)) : NULL;
+    y = across ? then(c, CFX_OPID_matmul, y, cfx_datum_tensor(across)) : NULL;
+    cfx_tensor_release(across);
     cfx_tensor_release(columns);
-    y = then_list(c, CFX_OPID_sum, y, (const int64_t[]){0}, 1);
     return then_list(c, CFX_OPID_reshape, y, g->weight->size, g->weight->ndim);
 }
 

@@ -149,11 +149,18 @@ cfx_status cfxi_kernel_celu(cfxi_call *c)
     return elu(c, alpha, 1, 1 / alpha);
 }
 
-cfx_status cfxi_rule_gelu(cfxi_call *c)
+/* Argument i says which of the two forms. */
+static cfx_status check_form(cfxi_call *c, size_t i)
 {
-    const char *form = cfxi_rt_str(c, 1);
+    const char *form = cfxi_rt_str(c, i);
     if (strcmp(form, "none") != 0 && strcmp(form, "tanh") != 0)
         return cfxi_fail(c, CFX_E_SHAPE, "approximate argument must be either none or tanh.");
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_gelu(cfxi_call *c)
+{
+    CFX_TRY(check_form(c, 1));
     return cfxi_rule_unary(c);
 }
 
@@ -245,6 +252,56 @@ cfx_status cfxi_kernel_glu(cfxi_call *c)
     cfxi_map m = {.fn = CFXI_FN_glu, .common = (cfx_dtype)x->dtype, .n = 2,
                   .args = {&half[0], &half[1]}};
     return cfxi_elementwise_map_run(c, &m, cfxi_rt_result_at(c, 0));
+}
+
+/* ---- gradients ----------------------------------------------------------------------------- */
+
+static cfx_status run_gradient(cfxi_call *c, cfxi_map *m, cfxi_fn fn)
+{
+    m->fn = fn;
+    m->n = 2;
+    m->args[0] = cfxi_rt_tensor(c, 0);
+    m->args[1] = cfxi_rt_tensor(c, 1);
+    m->common = (cfx_dtype)cfxi_rt_result_at(c, 0)->dtype;
+    return cfxi_elementwise_map_run(c, m, cfxi_rt_result_at(c, 0));
+}
+
+cfx_status cfxi_kernel_threshold_backward(cfxi_call *c)
+{
+    cfxi_map m = {.n = 2};
+    cfxi_elementwise_set_scalar(&m.s, 0, c, 2);
+    CFX_TRY(cfxi_elementwise_check_fits(c, (cfx_dtype)cfxi_rt_result_at(c, 0)->dtype, m.s.f[0]));
+    return run_gradient(c, &m, CFXI_FN_threshold_backward);
+}
+
+cfx_status cfxi_rule_gelu_backward(cfxi_call *c)
+{
+    CFX_TRY(check_form(c, 2));
+    return cfxi_rule_binary(c);
+}
+
+cfx_status cfxi_kernel_gelu_backward(cfxi_call *c)
+{
+    cfxi_map m = {.n = 2};
+    const bool by_tanh = strcmp(cfxi_rt_str(c, 2), "tanh") == 0;
+    return run_gradient(c, &m, by_tanh ? CFXI_FN_gelu_tanh_backward : CFXI_FN_gelu_backward);
+}
+
+/* (grad_output, mask, scale) */
+cfx_status cfxi_rule_native_dropout_backward(cfxi_call *c)
+{
+    const cfx_tensor *both[2] = {cfxi_rt_tensor(c, 0), cfxi_rt_tensor(c, 1)};
+    if (both[1]->dtype != CFX_DTYPE_BOOL)
+        return cfxi_fail(c, CFX_E_SHAPE, "Mask should be Bool Scalar Type %s",
+                         cfx_dtype_name((cfx_dtype)both[1]->dtype));
+    return cfxi_rt_result_broadcast(
+        c, 0, cfxi_elementwise_float_of((cfx_dtype)both[0]->dtype), both, 2);
+}
+
+cfx_status cfxi_kernel_native_dropout_backward(cfxi_call *c)
+{
+    cfxi_map m = {.s = {.f = {cfxi_rt_float(c, 2)}}};
+    return run_gradient(c, &m, CFXI_FN_native_dropout_backward);
 }
 
 /* ---- rrelu --------------------------------------------------------------------------------- */

@@ -184,11 +184,20 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(minimum, CFXI_MIN(a, b))                                                                     \
     X(fmax, a >= b || b != b ? a : b)                                                              \
     X(fmin, a <= b || b != b ? a : b)                                                              \
-    X(prelu, a > 0 ? a : a * b)
+    X(prelu, a > 0 ? a : a * b)                                                                    \
+    X(tanh_backward, a * (1 - b * b))                                                              \
+    X(sigmoid_backward, a * (1 - b) * b)                                                           \
+    X(hardswish_backward, b <= -3 ? (T)0 : b < 3 ? a * (b / 3 + (T)0.5) : a)                       \
+    X(hardsigmoid_backward, b > -3 && b < 3 ? a / 6 : (T)0)                                        \
+    X(threshold_backward, b <= S(0) ? (T)0 : a)                                                    \
+    X(native_dropout_backward, a * (b * S(0)))
 
 /* With a vector version of its own. */
 #define CFXI_VECTOR_BINARY(X)                                                                      \
-    X(glu, a / (1 + exp(-b)))
+    X(glu, a / (1 + exp(-b)))                                                                      \
+    X(silu_backward, a * (1 + b / (1 + exp(b))) / (1 + exp(-b)))                                   \
+    X(gelu_backward, a * gelu_slope(b))                                                            \
+    X(gelu_tanh_backward, a * gelu_tanh_slope(b))
 
 #define CFXI_PLAIN_BINARY(X)                                                                       \
     X(div_floor, floor_of_quotient(a, b))                                                          \
@@ -197,11 +206,6 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(pow, pow(a, b))                                                                              \
     X(atan2, atan2(a, b))                                                                          \
     X(hypot, hypot(a, b))                                                                          \
-    X(tanh_backward, a * (1 - b * b))                                                              \
-    X(sigmoid_backward, a * (1 - b) * b)                                                           \
-    X(silu_backward, a * (1 + b / (1 + exp(b))) / (1 + exp(-b)))                                   \
-    X(hardswish_backward, b <= -3 ? (T)0 : b < 3 ? a * (b / 3 + (T)0.5) : a)                       \
-    X(hardsigmoid_backward, b > -3 && b < 3 ? a / 6 : (T)0)                                        \
     X(copysign, copysign(a, b))                                                                    \
     X(logaddexp, log_add_exp(a, b))                                                                \
     X(logaddexp2, log_add_exp2(a, b))                                                              \
@@ -229,6 +233,7 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(pow, int_pow(a, b))                                                                          \
     X(maximum, a > b ? a : b)                                                                      \
     X(minimum, a < b ? a : b)                                                                      \
+    X(threshold_backward, b <= S(0) ? 0 : a)                                                       \
     CFXI_INT_ONLY_BINARY(X)
 
 /* Sums go through a factor of 1 where there is none: it makes NaN of infinities, as in PyTorch. */
@@ -237,6 +242,7 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(sub, a - times(1, b))                                                                        \
     X(add_alpha, a + times(S(0), b))                                                               \
     X(mul, times(a, b))                                                                            \
+    X(native_dropout_backward, times(a, b * S(0)))                                                 \
     X(div, divide(a, b))                                                                           \
     X(pow, cpow(a, b))                                                                             \
     X(logaddexp, complex_log_add_exp(a, b))

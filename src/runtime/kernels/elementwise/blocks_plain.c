@@ -47,6 +47,20 @@ static double log_add_exp2(double a, double b)
     return most + log1p(exp2(-fabs(a - b))) / 0.69314718055994530942;
 }
 
+/* The slopes of gelu: of x times the normal distribution, and of the form with tanh. */
+static double gelu_slope(double x)
+{
+    return 0.5 * (1 + erf(x * 0.70710678118654752440)) +
+           x * 0.39894228040143267794 * exp(-0.5 * x * x);
+}
+
+static double gelu_tanh_slope(double x)
+{
+    const double root = 0.79788456080286535588;
+    double t = tanh(root * (x + 0.044715 * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
+}
+
 static double logit_of(double x) { return log(x / (1 - x)); }
 
 /* ---- of integers --------------------------------------------------------------------------- */

@@ -188,6 +188,25 @@ INLINE V vgelu_tanh(V x)
     return FMA(half, vtanh(inner), half);
 }
 
+/* The slopes of silu and gelu. */
+INLINE V vsilu_slope(V x)
+{
+    V p = vsigmoid(x);
+    return p * FMA(x, K(1.f) - p, K(1.f));
+}
+INLINE V vgelu_slope(V x)
+{
+    V below = FMA(K(0.5f), verf(x * K(0.70710678f)), K(0.5f));
+    return FMA(x * K(0.39894228f), v_exp(x * x * K(-0.5f)), below);
+}
+INLINE V vgelu_tanh_slope(V x)
+{
+    V z = x * x;
+    V t = vtanh(K(0.79788456f) * FMA(K(0.044715f) * x, z, x));
+    V inner = K(0.79788456f) * FMA(K(0.134145f), z, K(1.f));
+    return FMA(K(0.5f) * x * (K(1.f) - t * t), inner, FMA(K(0.5f), t, K(0.5f)));
+}
+
 /* x tanh(log(1 + e^x)) = x w / (w + 2), w = e^x (e^x + 2). */
 INLINE V vmish(V x)
 {
@@ -254,18 +273,33 @@ VECTOR_UNARY(softplus, vsoftplus(x, K((float)s->f[0]), K((float)s->f[1])))
 VECTOR_UNARY(log_sigmoid, vlog_sigmoid(x))
 VECTOR_UNARY(elu, velu(x, K((float)s->f[0]), K((float)s->f[1]), K((float)s->f[2])))
 
-static void glu_v(const cfxi_scalars *s, int64_t n, const void *const *from, void *to)
-{
-    const float *a = from[0];
-    const float *b = from[1];
-    float *y = to;
-    int64_t i = 0;
-    (void)s;
-    for (; i + LANES <= n; i += LANES)
-        STORE(y + i, LOAD(a + i) / (K(1.f) + v_exp(-LOAD(b + i))));
-    for (; i < n; i++)
-        y[i] = a[i] / (1 + expf(-b[i]));
-}
+/* Of a and b; the last, incomplete vector likewise. */
+#define VECTOR_BINARY(name, expr)                                                                  \
+    static void name##_v(const cfxi_scalars *s, int64_t n, const void *const *from, void *to)      \
+    {                                                                                              \
+        const float *const *x = (const float *const *)from;                                        \
+        float *y = to;                                                                             \
+        int64_t i = 0;                                                                             \
+        (void)s;                                                                                   \
+        for (; i + LANES <= n; i += LANES) {                                                       \
+            V a = LOAD(x[0] + i);                                                                  \
+            V b = LOAD(x[1] + i);                                                                  \
+            STORE(y + i, expr);                                                                    \
+        }                                                                                          \
+        if (i < n) {                                                                               \
+            float rest[2][LANES] = {{0}};                                                          \
+            for (int k = 0; k < 2; k++)                                                            \
+                memcpy(rest[k], x[k] + i, (size_t)(n - i) * sizeof **rest);                        \
+            V a = LOAD(rest[0]);                                                                   \
+            V b = LOAD(rest[1]);                                                                   \
+            STORE(rest[0], expr);                                                                  \
+            memcpy(y + i, rest[0], (size_t)(n - i) * sizeof **rest);                               \
+        }                                                                                          \
+    }
+VECTOR_BINARY(glu, a / (K(1.f) + v_exp(-b)))
+VECTOR_BINARY(silu_backward, a * vsilu_slope(b))
+VECTOR_BINARY(gelu_backward, a * vgelu_slope(b))
+VECTOR_BINARY(gelu_tanh_backward, a * vgelu_tanh_slope(b))
 
 static bool any_far(const float *a, int64_t n)
 {

@@ -207,6 +207,8 @@ typedef struct row {
 #define OTHER_BINARY_ROWS(X)                                                                       \
     X(fmax, fmax, CFXI_REALS, SAME)                                                                \
     X(fmin, fmin, CFXI_REALS, SAME)                                                                \
+    X(threshold_backward, threshold_backward, CFXI_INTS | CFXI_FLOATS, SAME)                       \
+    X(gelu_backward, gelu_backward, CFXI_FLOATS, SAME)                                             \
     X(bitwise_left_shift, bitwise_left_shift, CFXI_INTS, SAME)                                     \
     X(bitwise_right_shift, bitwise_right_shift, CFXI_INTS, SAME)
 

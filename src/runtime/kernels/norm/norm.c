@@ -136,10 +136,10 @@ static void layer_rows(void *ctx, int64_t begin, int64_t end)
     const cfxi_norm *n = &l->n;
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * l->length);
-        double mean = cfxi_norm_rows_sum(&n->rows, x, l->length) / (double)l->length;
-        double var = cfxi_norm_rows_squares(&n->rows, x, l->length, mean) / (double)l->length;
+        double mean = cfxi_reduce_rows_sum(&n->rows, x, l->length) / (double)l->length;
+        double var = cfxi_reduce_rows_squares(&n->rows, x, l->length, mean) / (double)l->length;
         double rstd = 1 / sqrt(var + l->eps);
-        cfxi_norm_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, mean,
+        cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, mean,
                               rstd, cfxi_norm_at(n, n->w, 0), cfxi_norm_at(n, n->b, 0));
         if (l->mean) {
             size_t item = cfxi_tensor_itemsize(l->mean);
@@ -246,15 +246,15 @@ static void group_items(void *ctx, int64_t begin, int64_t end)
     int64_t all = g->channels * g->length;
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * all);
-        double mean = cfxi_norm_rows_sum(&n->rows, x, all) / (double)all;
-        double var = cfxi_norm_rows_squares(&n->rows, x, all, mean) / (double)all;
+        double mean = cfxi_reduce_rows_sum(&n->rows, x, all) / (double)all;
+        double var = cfxi_reduce_rows_squares(&n->rows, x, all, mean) / (double)all;
         double rstd = 1 / sqrt(var + g->eps);
         for (int64_t j = 0; j < g->channels; j++) {
             int64_t at = i * all + j * g->length;
             int64_t channel = i % g->groups * g->channels + j;
             double a = rstd * cfxi_norm_number(n, n->w, channel, 1);
             double b = cfxi_norm_number(n, n->b, channel, 0) - mean * a;
-            cfxi_norm_rows_scale(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
+            cfxi_reduce_rows_scale(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
                                  g->length, a, b);
         }
         store_stats(g, i, mean, rstd);
@@ -287,7 +287,7 @@ static void sum_shares(void *ctx, int64_t begin, int64_t end)
         const int64_t first = share_at(l, i % l->shares);
         double *sums = l->sums + i * channels;
         memset(sums, 0, (size_t)channels * sizeof *sums);
-        cfxi_norm_rows_columns(
+        cfxi_reduce_rows_columns(
             &n->rows, sums, cfxi_norm_at(n, n->x, (image * l->g->length + first) * channels),
             share_at(l, i % l->shares + 1) - first, channels,
             l->squares ? l->mean + image * channels * n->item : NULL);
@@ -343,7 +343,7 @@ static void apply_shares(void *ctx, int64_t begin, int64_t end)
         const int64_t row = image * channels * n->item;
         for (int64_t p = share_at(l, i % l->shares); p < share_at(l, i % l->shares + 1); p++) {
             const int64_t at = (image * l->g->length + p) * channels;
-            cfxi_norm_rows_affine(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
+            cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
                                   channels, 0, 1, l->factor + row, l->shift + row);
         }
     }
@@ -423,8 +423,8 @@ static void rms_rows(void *ctx, int64_t begin, int64_t end)
     const cfxi_norm *n = &l->n;
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * l->length);
-        double square = cfxi_norm_rows_squares(&n->rows, x, l->length, 0) / (double)l->length;
-        cfxi_norm_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, 0,
+        double square = cfxi_reduce_rows_squares(&n->rows, x, l->length, 0) / (double)l->length;
+        cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, 0,
                               1 / sqrt(square + l->eps), cfxi_norm_at(n, n->w, 0), NULL);
     }
 }

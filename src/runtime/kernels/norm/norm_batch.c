@@ -5,6 +5,12 @@
 
 enum { WEIGHT = 1, BIAS, MEAN, VAR, TRAINING, MOMENTUM, EPS };
 
+/* It returns the running statistics instead of writing to them. */
+static bool is_functional(cfx_operator op)
+{
+    return op == CFX_OPID__native_batch_norm_legit_functional;
+}
+
 /* ---- rules --------------------------------------------------------------------------------- */
 
 static cfx_status check_vectors(cfxi_call *c)
@@ -25,7 +31,8 @@ static cfx_status check_vectors(cfxi_call *c)
         for (size_t i = MEAN; i <= VAR; i++)
             if (!cfxi_rt_tensor(c, i))
                 return cfxi_fail(c, CFX_E_SHAPE, "%s must be defined in evaluation mode", names[i]);
-    for (size_t i = MEAN; cfxi_rt_bool(c, TRAINING) && i <= VAR; i++)
+    const bool writes = cfxi_rt_bool(c, TRAINING) && !is_functional(c->op);
+    for (size_t i = MEAN; writes && i <= VAR; i++)
         if (cfxi_rt_tensor(c, i) && cfx_tensor_is_read_only(cfxi_rt_tensor(c, i)))
             return cfxi_fail(c, CFX_E_VALUE, "%s would be updated, but its memory is read-only",
                              names[i]);
@@ -49,11 +56,16 @@ cfx_status cfxi_rule_batch_norm(cfxi_call *c)
     CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
     if (cfxi_rt_prefers_channels_last(x))
         cfxi_rt_result_channels_last(c, 0);
-    if (c->op != CFX_OPID_native_batch_norm)
+    if (c->op == CFX_OPID_batch_norm)
         return CFX_OK;
     int64_t kept = cfxi_rt_bool(c, TRAINING) && x->ndim > 1 ? x->size[1] : 0;
     CFX_TRY(cfxi_rt_result(c, 1, stats, &kept, 1));
-    return cfxi_rt_result(c, 2, stats, &kept, 1);
+    CFX_TRY(cfxi_rt_result(c, 2, stats, &kept, 1));
+    for (size_t i = MEAN; is_functional(c->op) && i <= VAR; i++) {
+        const cfx_tensor *t = cfxi_rt_tensor(c, i);
+        CFX_TRY(cfxi_rt_result(c, i, (cfx_dtype)t->dtype, t->size, t->ndim));
+    }
+    return CFX_OK;
 }
 
 cfx_status cfxi_rule_instance_norm(cfxi_call *c)
@@ -93,11 +105,11 @@ static void gather_statistics(void *ctx, int64_t begin, int64_t end)
         double sum = 0;
         double squares = 0;
         for (int64_t b = 0; b < images; b++)
-            sum += cfxi_norm_rows_sum(
+            sum += cfxi_reduce_rows_sum(
                 &n->rows, cfxi_norm_at(n, n->x, (b * s->channels + i) * s->length), s->length);
         s->mean[i] = sum / count;
         for (int64_t b = 0; b < images; b++)
-            squares += cfxi_norm_rows_squares(
+            squares += cfxi_reduce_rows_squares(
                 &n->rows, cfxi_norm_at(n, n->x, (b * s->channels + i) * s->length), s->length,
                 s->mean[i]);
         s->var[i] = squares / count;
@@ -151,7 +163,7 @@ static void apply_channels(void *ctx, int64_t begin, int64_t end)
         int64_t stat = s->instances && s->training ? i : channel;
         double a = cfxi_norm_number(n, n->w, channel, 1) / sqrt(s->var[stat] + s->eps);
         double b = cfxi_norm_number(n, n->b, channel, 0) - s->mean[stat] * a;
-        cfxi_norm_rows_scale(&n->rows, cfxi_norm_at(n, n->y, i * s->length),
+        cfxi_reduce_rows_scale(&n->rows, cfxi_norm_at(n, n->y, i * s->length),
                              cfxi_norm_at(n, n->x, i * s->length), s->length, a, b);
     }
 }
@@ -161,7 +173,7 @@ static void apply_pixels(void *ctx, int64_t begin, int64_t end)
     const batches *s = ctx;
     const cfxi_norm *n = &s->n;
     for (int64_t i = begin; i < end; i++)
-        cfxi_norm_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * s->channels),
+        cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * s->channels),
                               cfxi_norm_at(n, n->x, i * s->channels), s->channels, 0, 1, s->factor,
                               s->shift);
 }
@@ -214,8 +226,9 @@ static void store_statistics(cfxi_call *c, const batches *s)
 
 static cfx_status normalise(cfxi_call *c, batches *s)
 {
-    cfx_tensor *mean = cfxi_rt_tensor(c, MEAN);
-    cfx_tensor *var = cfxi_rt_tensor(c, VAR);
+    const bool apart = is_functional(c->op);
+    cfx_tensor *mean = apart ? cfxi_rt_result_at(c, MEAN) : cfxi_rt_tensor(c, MEAN);
+    cfx_tensor *var = apart ? cfxi_rt_result_at(c, VAR) : cfxi_rt_tensor(c, VAR);
     int64_t stats = s->channels * (s->instances && s->training ? s->batch : 1);
     char *room = cfxi_rt_scratch(c->rt, (size_t)(2 * stats + 2 * s->channels + 1) * sizeof(double));
     if (!room)
@@ -232,7 +245,7 @@ static cfx_status normalise(cfxi_call *c, batches *s)
         read_running(s, mean, var);
     }
     apply(c, s);
-    if (c->op == CFX_OPID_native_batch_norm)
+    if (c->op != CFX_OPID_batch_norm && !s->instances)
         store_statistics(c, s);
     cfxi_rt_scratch_free(c->rt, room);
     return CFX_OK;
@@ -241,6 +254,8 @@ static cfx_status normalise(cfxi_call *c, batches *s)
 static cfx_status run(cfxi_call *c, bool instances)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    for (size_t i = MEAN; is_functional(c->op) && i <= VAR; i++)  /* results, and arguments */
+        CFX_TRY(cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, i), cfxi_rt_tensor(c, i), c->err));
     if (x->ndim < 2)
         return CFX_OK;
     batches s = {.training = cfxi_rt_bool(c, TRAINING), .batch = x->size[0], .channels = x->size[1],
@@ -259,4 +274,5 @@ static cfx_status run(cfxi_call *c, bool instances)
 
 cfx_status cfxi_kernel_batch_norm(cfxi_call *c) { return run(c, false); }
 cfx_status cfxi_kernel_native_batch_norm(cfxi_call *c) { return run(c, false); }
+cfx_status cfxi_kernel__native_batch_norm_legit_functional(cfxi_call *c) { return run(c, false); }
 cfx_status cfxi_kernel_instance_norm(cfxi_call *c) { return run(c, true); }

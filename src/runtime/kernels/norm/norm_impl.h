@@ -2,12 +2,12 @@
 #ifndef CFXI_NORM_IMPL_H
 #define CFXI_NORM_IMPL_H
 
-#include "norm_rows.h"
+#include "runtime/kernels/reduce/float_rows.h"
 #include "runtime/spatial.h"
 
 /* Arguments and results of a normalisation, contiguous, as float32 or float64. */
 typedef struct cfxi_norm {
-    cfxi_norm_rows rows;
+    cfxi_float_rows rows;
     cfx_tensor *x;
     cfx_tensor *w;  /* or NULL */
     cfx_tensor *b;
