@@ -231,15 +231,22 @@ cfx_tensor *cfxi_format_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout
     for (size_t i = 0; i < l->ndim; i++)
         order[i] = (uint8_t)(l->fortran ? l->ndim - 1 - i : i);
     cfxi_tensor_ordered_strides(l->sizes, l->ndim, item, order, strides);
-    bool odd = has_odd_bools(data, l);
-    if (!b->mapped || l->swap > 1 || (uintptr_t)data % align != 0 || odd) {
+    const bool odd = has_odd_bools(data, l);
+    const bool askew = (uintptr_t)data % align != 0;
+    size_t bytes = 0;
+    cfxi_format_layout_bytes(l, &bytes);
+    if (!b->mapped || l->swap > 1 || (askew && bytes < CFXI_FETCH_LARGE) || odd) {
         cfx_tensor *t = copy_of(data, l, strides, b->allocator, err);
         if (t && odd)
             clean_bools(t);
         return t;
     }
-    cfx_tensor *t = cfx_tensor_from_memory(l->dtype, l->sizes, strides, l->ndim, b->data + at,
-                                           false, release_bytes, b, b->allocator, err);
+    cfx_tensor *t = askew ? cfxi_tensor_later(l->dtype, l->sizes, strides, l->ndim, b->data + at,
+                                              cfxi_format_fetch, release_bytes, b, b->allocator,
+                                              err)
+                          : cfx_tensor_from_memory(l->dtype, l->sizes, strides, l->ndim,
+                                                   b->data + at, false, release_bytes, b,
+                                                   b->allocator, err);
     if (t)
         atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
     return t;
@@ -251,7 +258,7 @@ void cfxi_format_out_elements(cfxi_out *out, const cfx_tensor *t)
 {
     int64_t at[CFX_MAX_DIMS] = {0};
     size_t item = cfxi_tensor_itemsize(t);
-    const char *from = t->data;
+    const char *from = cfxi_tensor_bytes(t);
     int64_t n = cfxi_tensor_numel(t);
     if (n > 0 && cfx_tensor_is_contiguous(t)) {
         cfxi_base_out_write(out, from, (size_t)n * item);

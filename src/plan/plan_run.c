@@ -203,6 +203,7 @@ static void point_moving(cfxi_plan_session *s, const cfx_datum *inputs, size_t n
             const cfxi_input *input = (const cfxi_input *)plan->program->inputs.data + m->index;
             const cfx_datum d = m->index < n && inputs[m->index].kind != CFX_DATUM_INVALID
                                     ? inputs[m->index] : input->value;
+            cfxi_tensor_settle(d.as.tensor, NULL);  /* without memory it stays where it is */
             s->storages[i].data = d.as.tensor->storage->data;
         }
     }

@@ -199,6 +199,7 @@ cfx_package *cfx_onnx_load(const char *path, const cfx_onnx_read_options *option
     cfx_buffer folder;
     if (!bytes)
         return NULL;
+    bytes->apart = true;  /* each message has bytes of its own */
     cfx_buffer_init(&folder, allocator);
     const size_t size = slash ? (size_t)(slash - path) : 1;
     const char *file = slash ? slash + 1 : path;
