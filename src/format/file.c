@@ -17,6 +17,13 @@ static cfx_status io_error(cfx_error *err, const char *doing, const char *path)
     return cfx_error_set(err, CFX_E_IO, "cannot %s '%.200s': %s", doing, path, why);
 }
 
+void cfxi_format_name_file(cfx_error *err, const char *path)
+{
+    const cfx_error why = *err;
+    if (why.status != CFX_E_NOMEM)
+        cfx_error_set(err, why.status, "%.150s: %.400s", path, why.message);
+}
+
 /* ---- reading ------------------------------------------------------------------------------- */
 
 cfxi_bytes *cfxi_format_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
@@ -352,8 +359,8 @@ static cfx_status write_through(const char *path, cfxi_write_fn *write_all, cons
     return status;
 }
 
-cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write_all, const void *ctx,
-                                    cfx_error *err)
+cfx_status cfxi_format_file_replace(const char *path, uint64_t size, cfxi_write_fn *write_all,
+                                    const void *ctx, cfx_error *err)
 {
     cfx_buffer name;
     struct stat old;
@@ -365,6 +372,8 @@ cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write_all, 
     cfx_status status = create_beside(path, &name, &w.file, err);
     if (status == CFX_OK) {
         if (exists && fchmod(w.file, old.st_mode & 07777) != 0)
+            status = io_error(err, "write", path);
+        if (status == CFX_OK && !cfxi_format_reserve(w.file, size))
             status = io_error(err, "write", path);
         if (status == CFX_OK)
             status = write_with(&w, write_all, ctx, err);

@@ -99,7 +99,7 @@ static cfx_status move_weights(cfxi_exporter *x, cfxi_onnx_model *m, const char 
     }
     if (x->failed)
         return cfxi_base_nomem(err);
-    return list.n ? cfxi_format_file_replace(whole, write_data, &list, err) : CFX_OK;
+    return list.n ? cfxi_format_file_replace(whole, at, write_data, &list, err) : CFX_OK;
 }
 
 /* ---- the model ----------------------------------------------------------------------------- */
@@ -112,16 +112,19 @@ static cfx_status write_model(const void *ctx, cfx_sink sink, cfx_error *err)
 cfx_status cfxi_export_save(cfxi_exporter *x, cfxi_onnx_model *m, const char *path,
                             const cfx_sink *sink, cfx_error *err)
 {
-    const bool large = cfxi_onnx_align(m) > LIMIT;
+    uint64_t size = cfxi_onnx_align(m);
+    const bool large = size > LIMIT;
     if (sink && large)
         return cfx_error_set(err, CFX_E_VALUE, "the model has 2 GB or more, which one ONNX file "
                              "cannot hold; save it to a path, with its weights beside it");
     if (sink)
         return cfxi_onnx_write_model(m, *sink, err);
-    if (large || x->options->external)
+    if (large || x->options->external) {
         CFX_TRY(move_weights(x, m, path, err));
-    if ((large || x->options->external) && cfxi_onnx_measure(m) > LIMIT)
+        size = cfxi_onnx_measure(m);
+    }
+    if (size > LIMIT)
         return cfx_error_set(err, CFX_E_VALUE, "the graph alone has 2 GB or more, which an ONNX "
                              "file cannot hold");
-    return cfxi_format_file_replace(path, write_model, m, err);
+    return cfxi_format_file_replace(path, size, write_model, m, err);
 }

@@ -1,8 +1,10 @@
-/* fetch.c - elements from a mapped file into memory of their own: by two threads, and without a
- * second copy in memory. */
-#define _DEFAULT_SOURCE  /* madvise */
+/* bulk.c - many bytes at once: elements from a mapped file into memory of their own, by two threads
+ * and without a second copy in memory; and room in a file that is to be large. */
+#define _GNU_SOURCE  /* madvise, fallocate */
 #include "format_impl.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -58,4 +60,17 @@ void cfxi_format_fetch(void *ctx, char *to, const char *from, size_t size)
     transfer_all(&rest);
     if (shared)
         pthread_join(other, NULL);
+}
+
+/* Its size stays what was written. */
+bool cfxi_format_reserve(int file, uint64_t size)
+{
+#ifdef FALLOC_FL_KEEP_SIZE
+    return size == 0 || size > INT64_MAX ||
+           fallocate(file, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) == 0 || errno != ENOSPC;
+#else
+    (void)file;
+    (void)size;
+    return true;
+#endif
 }
