@@ -119,7 +119,7 @@ def test_a_file_may_be_replaced_while_its_weights_are_in_use(skewed):
 def test_elements_are_aligned_in_files_that_cfx_writes(skewed, tmp_path):
     path, x, want, weights = skewed
     out = tmp_path / "out.onnx"
-    cfx.onnx.save(cfx.onnx.load(path), out, torch.from_numpy(x))
+    cfx.onnx.save(cfx.onnx.load(path), out, inputs=(torch.from_numpy(x),))
     assert len(offsets(out)) == len(weights)
     assert [at % 64 for at in offsets(out)] == [0] * len(weights)
     onnx.checker.check_model(out, full_check=True)
@@ -180,10 +180,9 @@ def nested(depth):
     node = helper.make_node("Identity", ["x"], ["y"])
     out = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])]
     for _ in range(depth):
-        both = {name: helper.make_graph([node], name, [], out) for name in ("then_branch",)}
+        deep = helper.make_graph([node], "then", [], out)
         flat = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "else", [], out)
-        node = helper.make_node("If", ["c"], ["y"], then_branch=both["then_branch"],
-                                else_branch=flat)
+        node = helper.make_node("If", ["c"], ["y"], then_branch=deep, else_branch=flat)
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]),
               helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
     graph = helper.make_graph([node], "g", inputs, out)
@@ -217,7 +216,7 @@ def test_graphs_nest_and_a_thousand_deep_are_refused():
     run = cfx.runtime.load(nested(20).SerializeToString())
     np.testing.assert_array_equal(run(x, np.array(True)), x)
     np.testing.assert_array_equal(run(x, np.array(False)), -x)
-    for depth in (1000, 100_000):
+    for depth in (1000, 3000):
         with pytest.raises(ValueError, match="nested"):
             cfx.runtime.load(deep_bytes(depth))
 
