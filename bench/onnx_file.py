@@ -3,8 +3,8 @@ file.
 
     python bench/onnx_file.py [MEGABYTES]
 
-Reading is timed in a process of its own, for a file that cfx wrote and for one that the onnx package
-wrote from the same model. A file of the package has elements at any address: cfx leaves them in the
+Reading is timed in a process of its own, for a file that cfx wrote and for one that the onnx
+package wrote from the same model. A file of the package has elements at any address: cfx leaves them in the
 file until they are needed, so what counts there is the first result as well. Peaks are those of the
 process, less what it had before it read; pages of a mapped file count.
 
@@ -124,7 +124,7 @@ def child(*arguments):
 
 
 def rewrite(path, to):
-    """The same model as the onnx package writes it: descriptions, which align elements, are gone."""
+    """The same model as the onnx package writes it, without what aligns elements."""
     import onnx
 
     model = onnx.load(path)

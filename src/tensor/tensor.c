@@ -319,7 +319,7 @@ const int64_t *cfx_tensor_sizes(const cfx_tensor *t) { return t->size; }
 const int64_t *cfx_tensor_strides(const cfx_tensor *t) { return t->stride; }
 int64_t cfx_tensor_numel(const cfx_tensor *t) { return cfxi_tensor_numel(t); }
 
-/* Without memory for a copy the elements stay where they are, in the file: not aligned, but there. */
+/* Without memory for a copy the elements stay in the file: not aligned, but there. */
 void *cfx_tensor_data(const cfx_tensor *t)
 {
     cfxi_tensor_settle(t, NULL);

@@ -1,5 +1,5 @@
-"""ONNX files as bytes: weights at any address, copied when they are needed; files that cfx writes have
-them aligned; functions, loops and nesting at their limits. docs/onnx.md"""
+"""ONNX files as bytes: weights at any address, copied when they are needed; files that cfx writes
+have them aligned; functions, loops and nesting at their limits. docs/onnx.md"""
 import threading
 
 import numpy as np
@@ -39,7 +39,8 @@ def weights_of(count):
 def offsets(path):
     """Where the elements of each initializer begin in the file."""
     data = path.read_bytes()
-    return [data.find(t.raw_data) for t in onnx.load(path).graph.initializer if len(t.raw_data) > 999]
+    tensors = onnx.load(path).graph.initializer
+    return [data.find(t.raw_data) for t in tensors if len(t.raw_data) > 999]
 
 
 @pytest.fixture
@@ -145,8 +146,8 @@ def test_elements_are_aligned_in_files_of_any_size(count, tmp_path):
 
 def functions_model(functions, name):
     node = helper.make_node(name, ["x"], ["y"], domain="own")
-    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])])  # fmt: skip
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])] for name in "xy"]
+    graph = helper.make_graph([node], "g", *ends)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
     return helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=8)
 
@@ -203,11 +204,12 @@ def field(number, data):
 
 def deep_bytes(depth):
     """The same as bytes: the onnx package cannot write what protobuf nests deeper than 100."""
-    graph = field(1, field(1, b"x") + field(2, b"y") + field(4, b"Identity")) + field(12, field(1, b"y"))
+    out = field(12, field(1, b"y"))
+    graph = field(1, field(1, b"x") + field(2, b"y") + field(4, b"Identity")) + out
     for _ in range(depth):
         branch = field(1, b"then_branch") + field(6, graph) + b"\xa0\x01\x05"
         node = field(1, b"c") + field(2, b"y") + field(4, b"If") + field(5, branch)
-        graph = field(1, node) + field(12, field(1, b"y"))
+        graph = field(1, node) + out
     return b"\x08\x08" + field(8, field(1, b"") + b"\x10\x12") + field(7, graph)
 
 
@@ -237,7 +239,8 @@ def loop_model(trips):
         inputs.append(helper.make_tensor_value_info("n", TensorProto.INT64, []))
     else:
         initializers.append(numpy_helper.from_array(np.array(trips), "n"))
-    graph = helper.make_graph([helper.make_node("Loop", ["n", ""], ["rows"], body=body)], "g", inputs,
+    node = helper.make_node("Loop", ["n", ""], ["rows"], body=body)
+    graph = helper.make_graph([node], "g", inputs,
                               [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["k", 2])],
                               initializers)  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)

@@ -327,8 +327,8 @@ static bool define_inputs(const looping *l, cfxi_import_frame *f, cfx_var round,
     return true;
 }
 
-/* The type of what each round gives for list `i`, if the body declares it with all sizes: then there
- * is a result after no rounds, too. NULL if it does not. */
+/* The type of what each round gives for list `i`, if the body declares it with all sizes: then
+ * there is a result after no rounds, too. NULL if it does not. */
 static const cfxi_onnx_tensor_type *row_type(const looping *l, size_t i)
 {
     const size_t first = l->sliced > 0 ? 0 : 1;
