@@ -4,9 +4,9 @@ file.
     python bench/onnx_file.py [MEGABYTES]
 
 Reading is timed in a process of its own, for a file that cfx wrote and for one that the onnx
-package wrote from the same model. A file of the package has elements at any address: cfx leaves them in the
-file until they are needed, so what counts there is the first result as well. Peaks are those of the
-process, less what it had before it read; pages of a mapped file count.
+package wrote from the same model. A file of the package has elements at any address: cfx leaves
+them in the file until they are needed, so what counts there is the first result as well. Peaks are
+those of the process, less what it had before it read; pages of a mapped file count.
 
 Writing is cfx.onnx.save of a captured module; copying is shutil.copyfile with fsync, as writing has
 it. The two take turns to be the first. Numbers are medians of ROUNDS.
@@ -41,7 +41,7 @@ def peak():
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-# ---- writing ---------------------------------------------------------------------------------------
+# ---- writing ----------------------------------------------------------------------------------
 
 
 def seconds(run):
@@ -79,7 +79,7 @@ def write(path, megabytes):
     print(statistics.median(saving), statistics.median(copying), before, peak())
 
 
-# ---- reading ---------------------------------------------------------------------------------------
+# ---- reading ----------------------------------------------------------------------------------
 
 
 def read(path, reader):
