@@ -43,7 +43,7 @@ static cfx_status write_both(cfx_at at, cfx_module *m, const char *path, const c
     cfx_state *state = g ? cfx_module_state_at(at, m) : NULL;
     cfx_status status = state ? cfx_state_save_safetensors(state, weights, err) : CFX_E_VALUE;
     if (status == CFX_OK)
-        status = cfxi_format_file_replace(path, write_text, g, err);
+        status = cfxi_format_file_replace(path, 0, write_text, g, err);
     cfx_state_free(state);
     cfx_graph_release(g);
     return status;

@@ -17,6 +17,13 @@ static cfx_status io_error(cfx_error *err, const char *doing, const char *path)
     return cfx_error_set(err, CFX_E_IO, "cannot %s '%.200s': %s", doing, path, why);
 }
 
+void cfxi_format_name_file(cfx_error *err, const char *path)
+{
+    const cfx_error why = *err;
+    if (why.status != CFX_E_NOMEM)
+        cfx_error_set(err, why.status, "%.150s: %.400s", path, why.message);
+}
+
 /* ---- reading ------------------------------------------------------------------------------- */
 
 cfxi_bytes *cfxi_format_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
@@ -231,15 +238,22 @@ cfx_tensor *cfxi_format_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout
     for (size_t i = 0; i < l->ndim; i++)
         order[i] = (uint8_t)(l->fortran ? l->ndim - 1 - i : i);
     cfxi_tensor_ordered_strides(l->sizes, l->ndim, item, order, strides);
-    bool odd = has_odd_bools(data, l);
-    if (!b->mapped || l->swap > 1 || (uintptr_t)data % align != 0 || odd) {
+    const bool odd = has_odd_bools(data, l);
+    const bool askew = (uintptr_t)data % align != 0;
+    size_t bytes = 0;
+    cfxi_format_layout_bytes(l, &bytes);
+    if (!b->mapped || l->swap > 1 || (askew && bytes < CFXI_FETCH_LARGE) || odd) {
         cfx_tensor *t = copy_of(data, l, strides, b->allocator, err);
         if (t && odd)
             clean_bools(t);
         return t;
     }
-    cfx_tensor *t = cfx_tensor_from_memory(l->dtype, l->sizes, strides, l->ndim, b->data + at,
-                                           false, release_bytes, b, b->allocator, err);
+    cfx_tensor *t = askew ? cfxi_tensor_later(l->dtype, l->sizes, strides, l->ndim, b->data + at,
+                                              cfxi_format_fetch, release_bytes, b, b->allocator,
+                                              err)
+                          : cfx_tensor_from_memory(l->dtype, l->sizes, strides, l->ndim,
+                                                   b->data + at, false, release_bytes, b,
+                                                   b->allocator, err);
     if (t)
         atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
     return t;
@@ -251,7 +265,7 @@ void cfxi_format_out_elements(cfxi_out *out, const cfx_tensor *t)
 {
     int64_t at[CFX_MAX_DIMS] = {0};
     size_t item = cfxi_tensor_itemsize(t);
-    const char *from = t->data;
+    const char *from = cfxi_tensor_bytes(t);
     int64_t n = cfxi_tensor_numel(t);
     if (n > 0 && cfx_tensor_is_contiguous(t)) {
         cfxi_base_out_write(out, from, (size_t)n * item);
@@ -345,8 +359,8 @@ static cfx_status write_through(const char *path, cfxi_write_fn *write_all, cons
     return status;
 }
 
-cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write_all, const void *ctx,
-                                    cfx_error *err)
+cfx_status cfxi_format_file_replace(const char *path, uint64_t size, cfxi_write_fn *write_all,
+                                    const void *ctx, cfx_error *err)
 {
     cfx_buffer name;
     struct stat old;
@@ -358,6 +372,8 @@ cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write_all, 
     cfx_status status = create_beside(path, &name, &w.file, err);
     if (status == CFX_OK) {
         if (exists && fchmod(w.file, old.st_mode & 07777) != 0)
+            status = io_error(err, "write", path);
+        if (status == CFX_OK && !cfxi_format_reserve(w.file, size))
             status = io_error(err, "write", path);
         if (status == CFX_OK)
             status = write_with(&w, write_all, ctx, err);

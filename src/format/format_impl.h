@@ -18,11 +18,14 @@ typedef struct cfxi_bytes {
     struct cfxi_bytes *whole;  /* that these are a part of: retained; or NULL */
     size_t room;    /* bytes of memory that is to be freed; 0: none, */
     size_t shift;   /* and how far behind its beginning `data` is */
+    bool apart;     /* no two tensors have bytes in common: pages of one that was copied can go */
     bool foreign;   /* memory of the caller's that tensors may point into, until */
     void (*release)(void *ctx);  /* this is called; may be NULL */
     void *release_ctx;
 } cfxi_bytes;
 
+/* Puts the name of a file before a message: "w.safetensors: safetensors header, byte 3: ...". */
+void cfxi_format_name_file(cfx_error *err, const char *path);
 cfxi_bytes *cfxi_format_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err);
 cfxi_bytes *cfxi_format_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
                                      cfx_error *err);
@@ -51,14 +54,23 @@ typedef struct cfxi_layout {
 /* The bytes that the elements take; false if that does not fit. */
 bool cfxi_format_layout_bytes(const cfxi_layout *l, size_t *bytes);
 /* A tensor of the bytes from `at` on, which are there: a view of the map, or a copy where it must
- * be one. */
+ * be one. Large elements that are not aligned are copied when somebody needs them. */
 cfx_tensor *cfxi_format_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout *l,
                                      cfx_error *err);
 
-/* Writes a file by `write(ctx, sink)`, and puts it in the place of `path` when all is on disk. */
+/* Bytes from which on elements that are not aligned stay in the file until they are needed. */
+enum { CFXI_FETCH_LARGE = 1 << 16 };
+/* Copies them then: `ctx` is the cfxi_bytes. (bulk.c) */
+void cfxi_format_fetch(void *ctx, char *to, const char *from, size_t size);
+/* Asks for room on disk for what is about to be written: blocks are found at once, and a disk that
+ * is too full is known before. False, with errno, in that case alone. (bulk.c) */
+bool cfxi_format_reserve(int file, uint64_t size);
+
+/* Writes a file of `size` bytes (0: not known) by `write(ctx, sink)`, and puts it in the place of
+ * `path` when all is on disk. */
 typedef cfx_status cfxi_write_fn(const void *ctx, cfx_sink out, cfx_error *err);
-cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write, const void *ctx,
-                                    cfx_error *err);
+cfx_status cfxi_format_file_replace(const char *path, uint64_t size, cfxi_write_fn *write,
+                                    const void *ctx, cfx_error *err);
 /* The elements, row by row. */
 void cfxi_format_out_elements(cfxi_out *out, const cfx_tensor *t);
 

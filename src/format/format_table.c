@@ -190,7 +190,7 @@ cfx_status cfx_tensor_save(const cfx_tensor *t, const char *path, cfx_error *err
     CFX_TRY(cfxi_base_expect(t, "tensor", err));
     CFX_TRY(cfxi_base_expect(path, "path", err));
     const writing w = {format_to_write(path, "npy", err), t};
-    return w.format ? cfxi_format_file_replace(path, write_tensor, &w, err) : err->status;
+    return w.format ? cfxi_format_file_replace(path, 0, write_tensor, &w, err) : err->status;
 }
 
 cfx_status cfx_state_save(const cfx_state *s, const char *path, cfx_error *err)
@@ -200,7 +200,7 @@ cfx_status cfx_state_save(const cfx_state *s, const char *path, cfx_error *err)
     CFX_TRY(cfxi_base_expect(s, "state", err));
     CFX_TRY(cfxi_base_expect(path, "path", err));
     const writing w = {format_to_write(path, "safetensors", err), s};
-    return w.format ? cfxi_format_file_replace(path, write_tensors, &w, err) : err->status;
+    return w.format ? cfxi_format_file_replace(path, 0, write_tensors, &w, err) : err->status;
 }
 
 /* ---- formats by their names ---------------------------------------------------------------- */
@@ -226,8 +226,8 @@ cfx_status cfx_state_write_safetensors(const cfx_state *s, cfx_sink out, cfx_err
 static cfx_status save_as(const char *name, const void *what, const char *path, cfx_error *err)
 {
     const writing w = {(const format *)cfx_file_format_find(name), what};
-    return cfxi_format_file_replace(path, w.format->write_tensor ? write_tensor : write_tensors, &w,
-                                    err);
+    return cfxi_format_file_replace(path, 0, w.format->write_tensor ? write_tensor : write_tensors,
+                                    &w, err);
 }
 
 cfx_status cfx_tensor_save_npy(const cfx_tensor *t, const char *path, cfx_error *err)

@@ -337,14 +337,6 @@ static cfxi_bytes *open_file(const char *path, const cfx_package_options *option
                          : cfxi_format_bytes_map(path, options->allocator, err);
 }
 
-/* Puts the file's name before a message. */
-static void name_file(cfx_error *err, const char *path)
-{
-    cfx_error why = *err;
-    if (err->status != CFX_E_NOMEM)
-        cfx_error_set(err, why.status, "%.150s: %.400s", path, why.message);
-}
-
 static cfx_status add_file(cfx_package *p, const char *path, const cfx_package_options *options,
                            cfxi_weights_file *file, cfx_state *all, cfx_error *err)
 {
@@ -356,7 +348,7 @@ static cfx_status add_file(cfx_package *p, const char *path, const cfx_package_o
     if (status == CFX_OK)
         status = merge(p, all, found, err);
     if (status != CFX_OK)
-        name_file(err, path);
+        cfxi_format_name_file(err, path);
     cfx_state_free(found);
     cfxi_format_bytes_release(b);
     return status;
@@ -440,7 +432,7 @@ static cfx_package *open_all(cfxi_bytes *bytes, const char *path,
     const bool opened = bytes != NULL;
     cfx_package *p = package_of(bytes, options, why);
     if (!p && opened && path)
-        name_file(why, path);
+        cfxi_format_name_file(why, path);
     if (p && (add_files(p, path, options, why) != CFX_OK ||
               (options->verify && cfx_package_verify(p, why) != CFX_OK))) {
         cfx_package_free(p);

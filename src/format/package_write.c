@@ -385,7 +385,8 @@ static cfx_status write_shard(saving *s, const cfx_state *shard, size_t i, size_
     if (status == CFX_OK)
         status = add_file(s, &file, err);
     if (status == CFX_OK)
-        status = cfxi_format_file_replace(path.data, write_weights, &s->weights, err);
+        status = cfxi_format_file_replace(path.data, file.size, write_weights, &s->weights,
+                                          err);
     cfx_buffer_free(&path);
     return status;
 }
@@ -501,7 +502,7 @@ static cfx_status save_all(saving *s, cfx_error *err)
     const bool regular = stat(s->path, &there) == 0 && S_ISREG(there.st_mode);
     cfx_package *old = regular ? cfx_package_load(s->path, &(cfx_package_options){
         .skip_files = true}, NULL) : NULL;
-    const cfx_status status = cfxi_format_file_replace(s->path, write_archive, s, err);
+    const cfx_status status = cfxi_format_file_replace(s->path, 0, write_archive, s, err);
     if (status == CFX_OK)
         remove_stale(s, old);
     cfx_package_free(old);

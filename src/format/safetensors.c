@@ -175,6 +175,7 @@ static cfx_status join_parts(reading *r, const char *name)
     if (ndim == 0 || parts->dtype != CFX_DTYPE_FLOAT64 || parts->size[ndim - 1] != 2)
         return cfx_error_set(r->json.err, CFX_E_VALUE, "safetensors: '%.100s' is said to be "
                              "complex128, and is not F64 with a last dimension of 2", name);
+    CFX_TRY(cfxi_tensor_settle(parts, r->json.err));
     cfx_tensor *t = cfx_tensor_from_memory(CFX_DTYPE_COMPLEX128, parts->size, NULL, ndim - 1,
                                            parts->data, false, release_parts, parts,
                                            r->bytes->allocator, r->json.err);

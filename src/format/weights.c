@@ -14,16 +14,6 @@ static cfx_state *parse(cfxi_bytes *b, const char *path, cfx_error *err)
     return NULL;
 }
 
-/* "'w.safetensors': safetensors header, byte 3: ..." */
-static void name_file(cfx_error *err, const char *path)
-{
-    char what[sizeof err->message];
-    if (err->status == CFX_E_NOMEM)
-        return;
-    memcpy(what, err->message, sizeof what);
-    cfx_error_set(err, err->status, "'%.150s': %s", path, what);
-}
-
 cfx_state *cfx_state_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own;
@@ -33,7 +23,7 @@ cfx_state *cfx_state_load(const char *path, const cfx_allocator *allocator, cfx_
         return NULL;
     cfx_state *s = parse(b, path, err);
     if (!s)
-        name_file(err, path);
+        cfxi_format_name_file(err, path);
     cfxi_format_bytes_release(b);
     return s;
 }
@@ -62,7 +52,7 @@ static cfx_tensor *load_tensor(const char *path, const cfx_allocator *allocator,
     snprintf(name, sizeof name, "'%.250s'", path);
     cfx_tensor *t = read ? read(b, name, err) : cfxi_format_read_tensor(b, path, err);
     if (!t && !read && strncmp(err->message, name, strlen(name)) != 0)
-        name_file(err, path);
+        cfxi_format_name_file(err, path);
     cfxi_format_bytes_release(b);
     return t;
 }

@@ -124,7 +124,7 @@ typedef struct cfxi_proto_list {
     size_t n;
 } cfxi_proto_list;
 
-extern const cfxi_proto_table cfxi_onnx_table_model, cfxi_onnx_table_node;
+extern const cfxi_proto_table cfxi_onnx_table_model, cfxi_onnx_table_node, cfxi_onnx_table_graph;
 
 /* ---- reading (proto_read.c) ---------------------------------------------------------------- */
 
@@ -142,6 +142,10 @@ cfxi_onnx_model *cfxi_onnx_read_model(const char *data, size_t size, cfxi_arena 
 
 /* The bytes of a model in a file; sets `bytes` of each message. */
 uint64_t cfxi_onnx_measure(cfxi_onnx_model *m);
+/* The same, after elements of initializers were aligned: those of CFXI_ONNX_SMALL bytes and more.
+ * They have no descriptions but those that this gives them. */
+uint64_t cfxi_onnx_align(cfxi_onnx_model *m);
+enum { CFXI_ONNX_ALIGNMENT = 64, CFXI_ONNX_SMALL = 1024 };
 /* Writes a model that was measured and has not changed since. Elements go from their tensors to the
  * sink. */
 cfx_status cfxi_onnx_write_model(const cfxi_onnx_model *m, cfx_sink out, cfx_error *err);

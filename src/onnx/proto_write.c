@@ -108,6 +108,64 @@ static uint64_t measure(const cfxi_proto_table *table, void *message)
 
 uint64_t cfxi_onnx_measure(cfxi_onnx_model *m) { return measure(&cfxi_onnx_table_model, m); }
 
+/* ---- alignment ----------------------------------------------------------------------------- */
+
+/* Elements can be used where they are in a mapped file only if they are aligned, and protobuf has
+ * no padding. So the description of a tensor, which stands before its elements, is made of as many
+ * spaces as they need. Every reader takes that. */
+static const char spaces[] = "                                                                 "
+                             "                                                               ";
+enum { MOST_SPACES = sizeof spaces - 1 };  /* their number takes one byte */
+
+/* Bytes of a description of `n` spaces. */
+static uint64_t padding(size_t n) { return n ? 2 + n : 0; }
+
+static uint64_t members_before(const cfxi_proto_table *table, void *message, uint32_t row)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < row; i++) {
+        void *member = (char *)message + table->rows[i].offset;
+        if (is_given(&table->rows[i], member, ((cfxi_proto_head *)message)->has >> i & 1))
+            size += measure_member(&table->rows[i], member);
+    }
+    return size;
+}
+
+/* A tensor that was measured and is written at byte `at`; returns where the next one is. */
+static uint64_t align_tensor(const cfxi_proto_row *row, cfxi_onnx_tensor *t, uint64_t at)
+{
+    const uint64_t elements = elements_size(&t->raw);
+    const uint64_t bare = t->bytes - padding(t->doc.size);
+    if (elements < CFXI_ONNX_SMALL)
+        return at + sized(row, t->bytes);
+    for (size_t n = 0; n <= MOST_SPACES; n++) {
+        const uint64_t end = at + sized(row, bare + padding(n));
+        if ((end - elements) % CFXI_ONNX_ALIGNMENT != 0)
+            continue;
+        t->doc = (cfxi_text){spaces, n};
+        return end;
+    }
+    return at + sized(row, t->bytes);
+}
+
+/* Elements are the last of a tensor, and the graph is the last of a model. The width of the graph's
+ * size stands before all of them, and may grow with what they need: then it is done once more. */
+uint64_t cfxi_onnx_align(cfxi_onnx_model *m)
+{
+    const uint32_t number = CFXI_ONNX_ROW_graph_initializers;
+    const cfxi_proto_row *row = &cfxi_onnx_table_graph.rows[number];
+    uint64_t size = cfxi_onnx_measure(m);
+    uint64_t start = 0;
+    for (int round = 0; round < 3 && start != size - m->graph->bytes; round++) {
+        start = size - m->graph->bytes;
+        uint64_t at = start + members_before(&cfxi_onnx_table_graph, m->graph, number);
+        for (size_t i = 0; i < m->graph->initializers.n; i++)
+            at = align_tensor(row, &m->graph->initializers.items[i], at);
+        size = cfxi_onnx_measure(m);
+    }
+    return size;
+}
+
 /* ---- writing ------------------------------------------------------------------------------- */
 
 static void write_message(cfxi_out *out, const cfxi_proto_table *table, const void *message);

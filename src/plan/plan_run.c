@@ -188,8 +188,10 @@ static void find_inputs(cfxi_plan_session *s, cfx_datum d, uint32_t *count)
     const cfx_datum *items = cfx_datum_items(d, &n);
     for (size_t i = 0; i < n; i++)
         find_inputs(s, items[i], count);
-    if (d.kind == CFX_DATUM_TENSOR)
+    if (d.kind == CFX_DATUM_TENSOR) {
+        cfxi_tensor_settle(d.as.tensor, NULL);  /* without memory it stays where it is */
         s->inputs[(*count)++] = d.as.tensor;
+    }
 }
 
 /* Points headers over inputs and results to where they are in this run. */

@@ -225,6 +225,21 @@ static cfx_status refuse(cfxi_call *c, const cfxi_signature *s, size_t i, cfx_da
                      param.name.text, param.type, cfx_datum_kind_name((cfx_datum_kind)d.kind));
 }
 
+/* A kernel reads what it is given: elements that are still in a file are fetched. */
+static cfx_status settle(const cfxi_call *c, cfx_datum d)
+{
+    size_t n;
+    if (c->infer)
+        return CFX_OK;
+    if (d.kind == CFX_DATUM_TENSOR)
+        return cfxi_tensor_settle(d.as.tensor, c->err);
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; i < n; i++)
+        if (items[i].kind == CFX_DATUM_TENSOR)
+            CFX_TRY(cfxi_tensor_settle(items[i].as.tensor, c->err));
+    return CFX_OK;
+}
+
 cfx_status cfxi_rt_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum *args, size_t n,
                              cfx_datum *full)
 {
@@ -252,6 +267,8 @@ cfx_status cfxi_rt_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_da
                               : convert_one(c, (cfxi_param_type)p->type, given, false);
         if (full[i].kind == CFX_DATUM_INVALID)
             return refuse(c, s, i, given);
+        if (p->type == CFXI_PARAM_TENSOR || p->type == CFXI_PARAM_OTHER)
+            CFX_TRY(settle(c, full[i]));
     }
     return CFX_OK;
 }

@@ -525,11 +525,14 @@ void cfxi_rt_call_explain(const cfxi_call *c, const char *name, const cfxi_signa
 }
 
 /* Arguments of what Python computes: numbers and containers stay what they are. */
-static cfx_status take_as_given(const cfxi_signature *s, const cfx_datum *args, size_t n,
-                                cfx_datum *full)
+static cfx_status take_as_given(const cfxi_call *c, const cfxi_signature *s, const cfx_datum *args,
+                                size_t n, cfx_datum *full)
 {
     for (size_t i = 0; i < s->num_params; i++)
         full[i] = i < n ? cfx_datum_retain(args[i]) : cfx_datum_invalid();
+    for (size_t i = 0; !c->infer && i < s->num_params; i++)
+        if (full[i].kind == CFX_DATUM_TENSOR)
+            CFX_TRY(cfxi_tensor_settle(full[i].as.tensor, c->err));
     return CFX_OK;
 }
 
@@ -557,7 +560,7 @@ static cfx_datum call_row(cfxi_call c, cfx_operator op, const cfx_datum *args, s
     bool python = cfxi_rt_python_takes(op, args, n);
     if (c.planner && !is_to_be_noted(op, args, n))
         c.planner = NULL;
-    cfx_status status = python ? take_as_given(s, args, n, full)
+    cfx_status status = python ? take_as_given(&c, s, args, n, full)
                                : cfxi_rt_arguments(&c, s, args, n, full);
     if (status == CFX_OK && python) {
         result = cfxi_rt_python_call(&c, in_place);

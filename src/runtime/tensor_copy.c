@@ -185,6 +185,8 @@ cfx_status cfxi_rt_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src,
         return cfx_error_set(err, CFX_E_SHAPE, "cannot copy a tensor with %u dimensions to one "
                              "with %u", src->ndim,
                              dst->ndim);
+    CFX_TRY(cfxi_tensor_settle(src, err));
+    CFX_TRY(cfxi_tensor_settle(dst, err));
     size_t skip = (size_t)(dst->ndim - src->ndim);
     for (size_t d = skip; d < dst->ndim; d++) {
         if (src->size[d - skip] != dst->size[d] && src->size[d - skip] != 1)

@@ -203,6 +203,8 @@ static exported *export_tensor(cfx_tensor *t, cfx_dl_tensor *dl, cfx_error *err)
         cfx_error_set(err, CFX_E_VALUE, "a tensor without data cannot be shared through DLPack");
         return NULL;
     }
+    if (cfxi_tensor_settle(t, err) != CFX_OK)
+        return NULL;
     exported *e = cfxi_base_alloc(t->allocator, sizeof *e);
     if (!e) {
         cfxi_base_nomem(err);

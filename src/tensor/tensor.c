@@ -32,6 +32,8 @@ static void storage_release(cfxi_storage *s)
         return;
     if (s->release)
         s->release(s->ctx);
+    if (s->later)
+        cfxi_tensor_later_free(s);
     cfxi_base_free(s->allocator, s, s->block);
 }
 
@@ -163,6 +165,7 @@ cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offs
     int64_t after;
     if (!base->storage)
         return CFX_OK;
+    CFX_TRY(cfxi_tensor_settle(base, err));
     int64_t first = base->data - base->storage->data;
     if (span_of(t, &before, &after)) {
         if (__builtin_add_overflow(first, offset, &first) || first < -CFXI_FAR || first > CFXI_FAR)
@@ -315,7 +318,14 @@ size_t cfx_tensor_ndim(const cfx_tensor *t) { return t->ndim; }
 const int64_t *cfx_tensor_sizes(const cfx_tensor *t) { return t->size; }
 const int64_t *cfx_tensor_strides(const cfx_tensor *t) { return t->stride; }
 int64_t cfx_tensor_numel(const cfx_tensor *t) { return cfxi_tensor_numel(t); }
-void *cfx_tensor_data(const cfx_tensor *t) { return t->data; }
+
+/* Without memory for a copy the elements stay in the file: not aligned, but there. */
+void *cfx_tensor_data(const cfx_tensor *t)
+{
+    cfxi_tensor_settle(t, NULL);
+    return t->data;
+}
+
 bool cfx_tensor_is_abstract(const cfx_tensor *t) { return !t->storage; }
 bool cfx_tensor_is_reshaped(const cfx_tensor *t) { return t->reshaped; }
 

@@ -9,6 +9,9 @@
 
 #include <stdatomic.h>
 
+/* Elements that lie where they are not aligned, in a file, until somebody needs them. */
+typedef struct cfxi_later cfxi_later;
+
 /* The memory that tensors share. */
 typedef struct cfxi_storage {
     atomic_int refs;
@@ -20,6 +23,7 @@ typedef struct cfxi_storage {
     void *ctx;
     const cfx_allocator *allocator;
     size_t block;  /* bytes of the block that this struct begins, elements included if ours */
+    cfxi_later *later;  /* or NULL: see cfxi_tensor_later */
 } cfxi_storage;
 
 enum { CFXI_ALIGN = 64 };
@@ -136,6 +140,29 @@ void cfxi_tensor_ordered_strides(const int64_t *sizes, size_t ndim, size_t items
                                  const uint8_t *order, int64_t *strides);
 /* Whether it is dense with NHWC (NDHWC) strides. */
 bool cfxi_tensor_is_channels_last(const cfx_tensor *t);
+
+/* ---- elements that are copied when they are needed (tensor_later.c) ------------------------- */
+
+/* Copies `size` bytes into memory of a tensor's own; `ctx` is that of the tensor's memory. */
+typedef void cfxi_fetch_fn(void *ctx, char *to, const char *from, size_t size);
+/* A tensor whose elements lie at `from`, at any address, until `ctx` is released with it. Whoever
+ * looks at elements calls cfxi_tensor_settle before: kernels, views, cfx_tensor_data and all that
+ * hands elements out do. Arguments and failures as cfx_tensor_from_memory. */
+cfx_tensor *cfxi_tensor_later(cfx_dtype dtype, const int64_t *sizes, const int64_t *strides,
+                              size_t ndim, char *from, cfxi_fetch_fn *fetch,
+                              void (*release)(void *ctx), void *ctx,
+                              const cfx_allocator *allocator, cfx_error *err);
+cfx_status cfxi_tensor_settle_later(const cfx_tensor *t, cfx_error *err);
+void cfxi_tensor_later_free(cfxi_storage *s);
+/* Where elements are that are only copied: of any alignment. */
+const char *cfxi_tensor_bytes(const cfx_tensor *t);
+
+/* Sees to it that the elements are aligned. They are copied once, whichever thread is the first.
+ * Until then a storage has one header alone: views are made of settled tensors. CFX_E_NOMEM. */
+static inline cfx_status cfxi_tensor_settle(const cfx_tensor *t, cfx_error *err)
+{
+    return t->storage && t->storage->later ? cfxi_tensor_settle_later(t, err) : CFX_OK;
+}
 
 /* ---- types (promote.c) --------------------------------------------------------------------- */
 

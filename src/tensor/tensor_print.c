@@ -287,6 +287,7 @@ cfx_status cfx_tensor_print(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
     printer p = {.t = t, .parts = {{true, false, 1}, {true, false, 1}}};
     char dtype[40];
     CFX_TRY(cfxi_base_expect(t, "tensor", err));
+    CFX_TRY(cfxi_tensor_settle(t, err));
     bool known = t->storage != NULL;
     bool empty = known && cfxi_tensor_numel(t) == 0;
     bool usual = t->dtype == CFX_DTYPE_FLOAT32 ||

@@ -8,11 +8,6 @@
 
 #include <stdio.h>
 
-enum {
-    ALIGNMENT = 64,
-    SMALL = 1024  /* bytes of a tensor that stays in the model: shape inference reads some */
-};
-
 static const uint64_t LIMIT = (uint64_t)INT32_MAX;
 
 static uint64_t bytes_of(const cfx_tensor *t)
@@ -20,9 +15,10 @@ static uint64_t bytes_of(const cfx_tensor *t)
     return (uint64_t)cfx_tensor_numel(t) * cfx_dtype_size(cfx_tensor_dtype(t));
 }
 
+/* Small ones stay in the model: shape inference reads some. */
 static bool is_moved(const cfxi_onnx_tensor *t)
 {
-    return t->raw.from && bytes_of(t->raw.from) >= SMALL;
+    return t->raw.from && bytes_of(t->raw.from) >= CFXI_ONNX_SMALL;
 }
 
 /* ---- weights in a file of their own -------------------------------------------------------- */
@@ -45,7 +41,7 @@ typedef struct moved_list {
 
 static cfx_status write_data(const void *ctx, cfx_sink sink, cfx_error *err)
 {
-    static const char zeros[ALIGNMENT];
+    static const char zeros[CFXI_ONNX_ALIGNMENT];
     const moved_list *list = ctx;
     uint64_t at = 0;
     cfxi_out out;
@@ -71,6 +67,7 @@ static bool refer(cfxi_exporter *x, cfxi_onnx_tensor *t, const char *file, uint6
     t->external.items = e;
     t->external.n = 3;
     CFXI_ONNX_SET(t, tensor, location, 1);
+    t->doc = (cfxi_text){NULL, 0};  /* what aligned the elements */
     t->raw = (cfxi_onnx_elements){NULL, 0, NULL};
     t->has &= ~(1u << CFXI_ONNX_ROW_tensor_raw);
     return !x->failed;
@@ -94,7 +91,7 @@ static cfx_status move_weights(cfxi_exporter *x, cfxi_onnx_model *m, const char 
         cfxi_onnx_tensor *t = &m->graph->initializers.items[i];
         if (!is_moved(t))
             continue;
-        at = (at + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        at = (at + CFXI_ONNX_ALIGNMENT - 1) / CFXI_ONNX_ALIGNMENT * CFXI_ONNX_ALIGNMENT;
         items[list.n++] = (moved){t->raw.from, at};
         at += bytes_of(t->raw.from);
         if (!refer(x, t, file, items[list.n - 1].at))
@@ -102,7 +99,7 @@ static cfx_status move_weights(cfxi_exporter *x, cfxi_onnx_model *m, const char 
     }
     if (x->failed)
         return cfxi_base_nomem(err);
-    return list.n ? cfxi_format_file_replace(whole, write_data, &list, err) : CFX_OK;
+    return list.n ? cfxi_format_file_replace(whole, at, write_data, &list, err) : CFX_OK;
 }
 
 /* ---- the model ----------------------------------------------------------------------------- */
@@ -115,16 +112,19 @@ static cfx_status write_model(const void *ctx, cfx_sink sink, cfx_error *err)
 cfx_status cfxi_export_save(cfxi_exporter *x, cfxi_onnx_model *m, const char *path,
                             const cfx_sink *sink, cfx_error *err)
 {
-    const bool large = cfxi_onnx_measure(m) > LIMIT;
+    uint64_t size = cfxi_onnx_align(m);
+    const bool large = size > LIMIT;
     if (sink && large)
         return cfx_error_set(err, CFX_E_VALUE, "the model has 2 GB or more, which one ONNX file "
                              "cannot hold; save it to a path, with its weights beside it");
     if (sink)
         return cfxi_onnx_write_model(m, *sink, err);
-    if (large || x->options->external)
+    if (large || x->options->external) {
         CFX_TRY(move_weights(x, m, path, err));
-    if (cfxi_onnx_measure(m) > LIMIT)
+        size = cfxi_onnx_measure(m);
+    }
+    if (size > LIMIT)
         return cfx_error_set(err, CFX_E_VALUE, "the graph alone has 2 GB or more, which an ONNX "
                              "file cannot hold");
-    return cfxi_format_file_replace(path, write_model, m, err);
+    return cfxi_format_file_replace(path, size, write_model, m, err);
 }

@@ -77,6 +77,7 @@ typedef struct cfxi_import {
     cfxi_onnx_source source;
     cfxi_hash_key key;           /* of names */
     cfxi_hash_set rows;          /* of operators that have been looked for */
+    cfxi_hash_set functions;     /* of cfxi_onnx_function: see cfxi_import_list_functions */
     cfxi_vec tensors;            /* of cfx_tensor *: retained until the end */
     cfxi_pointers by_data;       /* elements -> tensor: tied weights are one */
     cfx_scope *trace;            /* while the graph is walked */
@@ -116,6 +117,8 @@ bool cfxi_import_outputs(cfxi_import *m, const cfxi_import_frame *f, const cfxi_
 void cfxi_import_frame_free(cfxi_import *m, cfxi_import_frame *f);
 /* A node that calls a function of the model. */
 void cfxi_import_function(cfxi_import_call *c, const cfxi_onnx_function *function);
+/* Lists the functions of the model, before any is asked for; false if memory is out. */
+bool cfxi_import_list_functions(cfxi_import *m);
 /* The function of the model that a node calls; NULL if it calls none. */
 const cfxi_onnx_function *cfxi_import_function_of(const cfxi_import *m, const cfxi_onnx_node *n);
 /* The opset of a domain in a frame; 0 if it is not listed. */

@@ -150,6 +150,7 @@ static void import_free(cfxi_import *m)
     cfxi_base_vec_free(&m->tensors, sizeof(cfx_tensor *), m->allocator);
     cfxi_base_pointers_free(&m->by_data, m->allocator);
     cfxi_base_set_free(&m->rows, m->allocator);
+    cfxi_base_set_free(&m->functions, m->allocator);
     cfx_scope_free(m->eager);
     cfxi_onnx_source_close(&m->source);
     cfxi_base_arena_release(&m->arena);
@@ -171,6 +172,8 @@ static cfx_package *import_bytes(cfxi_bytes *bytes, const char *folder, const ch
         cfx_error_set(err, CFX_E_VALUE, "the file has no graph: it is not an ONNX model");
     else if (m.model && m.model->graph->outputs.n == 0)
         cfx_error_set(err, CFX_E_VALUE, "the graph has no outputs");
+    else if (m.model && !cfxi_import_list_functions(&m))
+        cfxi_base_nomem(err);
     else if (m.model && cfxi_import_check(&m, err) == CFX_OK)
         p = trace(&m, err);
     import_free(&m);
@@ -199,6 +202,7 @@ cfx_package *cfx_onnx_load(const char *path, const cfx_onnx_read_options *option
     cfx_buffer folder;
     if (!bytes)
         return NULL;
+    bytes->apart = true;  /* each message has bytes of its own */
     cfx_buffer_init(&folder, allocator);
     const size_t size = slash ? (size_t)(slash - path) : 1;
     const char *file = slash ? slash + 1 : path;

@@ -327,6 +327,46 @@ static bool define_inputs(const looping *l, cfxi_import_frame *f, cfx_var round,
     return true;
 }
 
+/* The type of what each round gives for list `i`, if the body declares it with all sizes: then
+ * there is a result after no rounds, too. NULL if it does not. */
+static const cfxi_onnx_tensor_type *row_type(const looping *l, size_t i)
+{
+    const size_t first = l->sliced > 0 ? 0 : 1;
+    const cfxi_onnx_type *type = l->body->outputs.items[first + l->carried + i].type;
+    const cfxi_onnx_tensor_type *t = type ? type->tensor : NULL;
+    if (!t || !t->shape || t->shape->dims.n >= CFX_MAX_DIMS ||
+        cfxi_onnx_dtype(t->dtype) == CFX_DTYPE_COUNT || cfxi_onnx_narrow_bits(t->dtype))
+        return NULL;
+    for (size_t k = 0; k < t->shape->dims.n; k++)
+        if (!CFXI_ONNX_HAS(&t->shape->dims.items[k], dim, size) || t->shape->dims.items[k].size < 0)
+            return NULL;
+    return t;
+}
+
+/* What a list has before the first round: nothing, or no rows. */
+static cfx_var first_list(const looping *l, size_t i)
+{
+    cfx_scope *s = l->c->scope;
+    int64_t sizes[CFX_MAX_DIMS] = {0};
+    const cfxi_onnx_tensor_type *t = row_type(l, i);
+    for (size_t k = 0; t && k < t->shape->dims.n; k++)
+        sizes[k + 1] = t->shape->dims.items[k].size;
+    if (!t)
+        return cfx_list(s);
+    return cfx_list(s, cfx_full(s, cfx_var_ints(s, sizes, t->shape->dims.n + 1), cfx_v(0),
+                                .dtype = cfx_var_dtype(cfxi_onnx_dtype(t->dtype))));
+}
+
+/* The rows of a list as one tensor, along a new dimension. */
+static cfx_var join_rows(const looping *l, size_t i, cfx_var list, int64_t axis)
+{
+    cfx_scope *s = l->c->scope;
+    if (!row_type(l, i))
+        return cfx_stack(s, list, .dim = cfx_v(axis));
+    const cfx_var rows = cfx_cat(s, list);
+    return axis == 0 ? rows : cfx_movedim(s, rows, 0, axis);
+}
+
 /* The state after a round. */
 static cfx_var next_state(const looping *l, const cfxi_imported *const *out, cfx_var round,
                           const cfx_var *in)
@@ -348,7 +388,8 @@ static cfx_var next_state(const looping *l, const cfxi_imported *const *out, cfx
         state[i] = in[i];
     for (size_t i = 0; i < l->lists; i++) {
         const cfx_var x = cfxi_import_var(m, (cfxi_imported *)out[first + l->carried + i]);
-        state[at_lists(l) + i] = cfx_operator_concat(s, in[at_lists(l) + i], cfx_list(s, x));
+        const cfx_var row = row_type(l, i) ? cfx_unsqueeze(s, x, 0) : x;
+        state[at_lists(l) + i] = cfx_operator_concat(s, in[at_lists(l) + i], cfx_list(s, row));
     }
     const bool passes_limit = !l->counts && l->limit.kind == CFX_VAR_VALUE;
     if (passes_limit)
@@ -437,7 +478,7 @@ static void set_results(const looping *l, cfx_var all, size_t n, const int64_t *
             continue;
         }
         const int64_t axis = axes ? axes[i - l->carried] : 0;
-        cfx_var stacked = cfx_stack(s, v, .dim = cfx_v(axis));
+        cfx_var stacked = join_rows(l, i - l->carried, v, axis);
         if (turned && turned[i - l->carried])
             stacked = cfx_flip(s, stacked, cfx_ints(s, axis));
         cfxi_import_set(c, i, stacked);
@@ -448,7 +489,6 @@ static void set_results(const looping *l, cfx_var all, size_t n, const int64_t *
 static cfx_var *first_state(looping *l, size_t inputs, cfx_var go_on, size_t *n)
 {
     cfxi_import_call *c = l->c;
-    cfx_scope *s = c->scope;
     const bool passes_limit = !l->counts && l->limit.kind == CFX_VAR_VALUE;
     *n = state_size(l);
     cfx_var *state = room(c, *n + 1);
@@ -463,7 +503,7 @@ static cfx_var *first_state(looping *l, size_t inputs, cfx_var go_on, size_t *n)
     for (size_t i = 0; i < l->captured.vars.size; i++)
         state[at_captured(l) + i] = ((cfx_var *)l->captured.vars.data)[i];
     for (size_t i = 0; i < l->lists; i++)
-        state[at_lists(l) + i] = cfx_list(s);
+        state[at_lists(l) + i] = first_list(l, i);
     if (passes_limit)
         state[(*n)++] = l->limit;
     return state;

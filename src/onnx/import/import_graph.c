@@ -110,15 +110,47 @@ int64_t cfxi_import_opset(const cfxi_import_frame *f, cfxi_text domain)
     return 0;
 }
 
+/* What a node calls: the name, the domain and the overload of a function. */
+typedef struct called {
+    cfxi_text name;
+    cfxi_text domain;
+    cfxi_text overload;
+} called;
+
+static uint32_t hash_called(const cfxi_import *m, const called *c)
+{
+    return cfxi_base_hash_keyed(&m->key, c->name.data, c->name.size);
+}
+
+static bool is_called(const void *item, const void *key, size_t size)
+{
+    const cfxi_onnx_function *f = item;
+    const called *c = key;
+    (void)size;
+    return cfxi_onnx_same(f->name, c->name) && same_domain(f->domain, c->domain) &&
+           cfxi_onnx_same(f->overload, c->overload);
+}
+
+bool cfxi_import_list_functions(cfxi_import *m)
+{
+    const size_t n = m->model->functions.n;
+    if (n > 0 && !cfxi_base_set_presize(&m->functions, n, m->allocator))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const cfxi_onnx_function *f = &m->model->functions.items[i];
+        const called c = {f->name, f->domain, f->overload};
+        const uint32_t hash = hash_called(m, &c);
+        if (!cfxi_base_set_find(&m->functions, hash, is_called, &c, 0))  /* the first counts */
+            cfxi_base_set_insert(&m->functions, hash, f);
+    }
+    return true;
+}
+
 const cfxi_onnx_function *cfxi_import_function_of(const cfxi_import *m, const cfxi_onnx_node *n)
 {
-    for (size_t i = 0; i < m->model->functions.n; i++) {
-        const cfxi_onnx_function *f = &m->model->functions.items[i];
-        if (cfxi_onnx_same(f->name, n->op) && same_domain(f->domain, n->domain) &&
-            cfxi_onnx_same(f->overload, n->overload))
-            return f;
-    }
-    return NULL;
+    const called c = {n->op, n->domain, n->overload};
+    return m->model->functions.n ? cfxi_base_set_find(&m->functions, hash_called(m, &c), is_called,
+                                                      &c, 0) : NULL;
 }
 
 /* Gives the inputs of a function what its call has for them. */

@@ -28,12 +28,13 @@ static bool same_layout(const cfx_tensor *a, const cfx_tensor *b)
 /* The tensor that has these elements already, else this one. */
 static cfx_tensor *once(cfxi_import *m, cfx_tensor *t)
 {
-    cfx_tensor *before = cfx_tensor_numel(t) > 0
-                             ? cfxi_base_pointers_get(&m->by_data, cfx_tensor_data(t)) : NULL;
+    const char *bytes = cfxi_tensor_bytes(t);
+    cfx_tensor *before = cfx_tensor_numel(t) > 0 ? cfxi_base_pointers_get(&m->by_data, bytes)
+                                                 : NULL;
     if (before && same_layout(before, t))
         return before;
     if (!before && cfx_tensor_numel(t) > 0)  /* without memory it is there twice */
-        cfxi_base_pointers_set(&m->by_data, cfx_tensor_data(t), t, m->allocator);
+        cfxi_base_pointers_set(&m->by_data, bytes, t, m->allocator);
     return t;
 }
 
