@@ -5,8 +5,9 @@
  *     cfx_executable_free(e);
  *
  * An executable has the graphs of a .cfx file as compiled programs (compile.h), with their weights
- * and signatures. It is immutable: any number of threads may run it at once, without a lock. What a model keeps from one
- * run to the next, a cache or a counter, is in a session that the caller has for each user.
+ * and signatures. It is immutable: any number of threads may run it at once, without a lock. What a
+ * model keeps from one run to the next, a cache or a counter, is in a session that the caller has
+ * for each user.
  */
 #ifndef CFX_EXECUTABLE_H
 #define CFX_EXECUTABLE_H

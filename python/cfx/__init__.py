@@ -62,9 +62,8 @@ if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "compiling",
     "complete", "config", "experimental", "graph_module", "interop", "lowering", "onnx",
-    "operator_schemas",
-    "package", "passes", "profiling", "proxy", "runtime", "scripting", "shapes", "subgraph_rewriter",
-    "traceback", "weights",
+    "operator_schemas", "package", "passes", "profiling", "proxy", "runtime", "scripting",
+    "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
 _PARTS = ("graph", "immutable_collections", "interpreter", "node", "ops", "text")
 _LAZY = {

@@ -31,8 +31,8 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: i
     many as the machine has; `runtime` for one of your own.
 
     Products and convolutions are computed by the `backend`: cfx's own kernels ("builtin"), oneDNN
-    where it is faster ("onednn"), or that if it is installed ("auto"). With `tune`, each is measured
-    when a plan is made, which takes longer; the results are kept for other processes."""
+    where it is faster ("onednn"), or that if it is installed ("auto"). With `tune`, each is
+    measured when a plan is made, which takes longer; the results are kept for other processes."""
     if runtime is not None and threads is not None:
         raise TypeError("cfx.compile takes threads= or runtime=, not both")
     if threads is not None:

@@ -22,7 +22,7 @@ void cfxi_backend_chain_assign(cfxi_chain *c)
     bool taken[CFXI_CHAIN_OPS] = {false};
     for (size_t i = 0; i < c->num_ops; i++) {
         size_t buffer = 0;
-        while (taken[buffer] && busy_until[buffer] > i)  /* a function may write over its argument */
+        while (taken[buffer] && busy_until[buffer] > i)  /* arguments may be written over */
             buffer++;
         taken[buffer] = true;
         busy_until[buffer] = last_use(c, i);

@@ -569,6 +569,9 @@ static cfx_status run_stretch(builder *b)
         }
     }
     plan->end = b->running;
+    if (plan->end == plan->first)
+        return CFX_OK;
+    b->running--;  /* results that are turned back belong to the last instruction */
     return leave_results(b);
 }
 

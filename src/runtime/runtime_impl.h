@@ -195,7 +195,7 @@ typedef struct cfxi_call {
     const struct cfxi_watch *watch;  /* who is told what the nodes of its regions give; or NULL */
     cfxi_planner *planner;           /* or NULL */
     cfx_tensor *const *planned;      /* for each result, where it is planned to be; or NULL */
-    struct cfxi_map *described;      /* an element-wise kernel only says what it would do; or NULL */
+    struct cfxi_map *described;      /* an element-wise kernel only says what it does; or NULL */
     cfx_error *err;
 } cfxi_call;
 

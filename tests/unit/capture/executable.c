@@ -125,6 +125,11 @@ TEST(a_file_without_a_signature_runs)
     const cfx_datum y = cfx_executable_run(e, NULL, rt, &x, 1, NULL, &err);
     CHECK(element(y, 0) == 3 && element(y, 1) == 13);  /* 0+1+2+0, 3+4+5+1 */
     cfx_datum_release(y);
+    cfx_buffer plans;
+    cfx_buffer_init(&plans, NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_executable_print_plans(e, cfx_buffer_sink(&plans), &err));
+    CHECK(strstr(plans.data, "product") != NULL);
+    cfx_buffer_free(&plans);
     const cfx_datum two[] = {x, x};
     CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_executable_run(e, NULL, rt, two, 2, NULL, &err).kind);
     CHECK_STR_EQ("too many inputs: expected at most 1, got 2", err.message);

@@ -499,6 +499,85 @@ TEST(a_program_that_is_not_compiled_has_no_plans)
     cfx_program_free(p);
 }
 
+static size_t count_of(const cfx_buffer *text, const char *what)
+{
+    size_t count = 0;
+    for (const char *at = text->data; (at = strstr(at, what)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* Steps of two runs, in each format; what the plan does not have, the interpreter tells. */
+TEST(a_profile_has_every_step)
+{
+    cfx_error err = {0};
+    const int64_t sizes[] = {4, 3};
+    cfx_profile *profile = cfx_profile_new(NULL, &err);
+    cfx_runtime_options options = {.threads = 1};
+    cfx_profile_watch(profile, &options);
+    cfx_runtime *rt = cfx_runtime_new(&options, &err);
+    cfx_program *p = program_of("graph():\n  %x = placeholder[target=x]()\n"
+                                "  %e = call_function[target=cfx.ops.exp](%x)\n"
+                                "  %n = call_function[target=cfx.ops.nonzero](%e)\n"
+                                "  output(%n)\n", NULL, NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_compile(p, NULL, &err));
+    const cfx_datum x = cfx_datum_tensor(random_tensor(sizes, 2, false));
+    for (int i = 0; i < 3; i++) {
+        if (i == 1)
+            cfx_profile_clear(profile);
+        cfx_datum_release(cfx_program_run(p, rt, &x, 1, &err));
+    }
+    for (int format = CFX_PROFILE_TABLE; format <= CFX_PROFILE_TRACE; format++) {
+        cfx_buffer text;
+        cfx_buffer_init(&text, NULL);
+        CHECK_INT_EQ(CFX_OK, cfx_profile_print(profile, (cfx_profile_format)format,
+                                               cfx_buffer_sink(&text), &err));
+        CHECK_INT_EQ(format == CFX_PROFILE_TRACE ? 2 : 1,
+                     (int)count_of(&text, format == CFX_PROFILE_TABLE ? "nonzero " : "\"n\""));
+        cfx_buffer_free(&text);
+    }
+    cfx_datum_release(x);
+    cfx_program_free(p);
+    cfx_runtime_free(rt);
+    cfx_profile_free(profile);
+}
+
+/* A runtime that is gone leaves nothing in a plan that another one uses. */
+TEST(plans_outlive_runtimes)
+{
+    cfx_error err = {0};
+    const int64_t sizes[] = {5, 4};
+    cfx_program *p = program_of("graph():\n  %x = placeholder[target=x]()\n"
+                                "  %y = call_function[target=cfx.ops.softmax](%x, -1)\n"
+                                "  output(%y)\n", NULL, NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_compile(p, NULL, &err));
+    const cfx_datum x = cfx_datum_tensor(random_tensor(sizes, 2, false));
+    for (int i = 0; i < 3; i++) {
+        const cfx_runtime_options options = {.threads = 1};
+        cfx_runtime *rt = cfx_runtime_new(&options, &err);
+        const cfx_datum y = cfx_program_run(p, rt, &x, 1, &err);
+        CHECK(y.kind == CFX_DATUM_TENSOR);
+        cfx_datum_release(y);
+        cfx_runtime_free(rt);
+    }
+    CHECK_INT_EQ(1, (int)count_steps(p));
+    cfx_datum_release(x);
+    cfx_program_free(p);
+}
+
+/* A oneDNN that is not there is an error that says so, and nothing is compiled. */
+TEST(a_back_end_that_is_missing)
+{
+    cfx_error err = {0};
+    const cfx_compile_options options = {.onednn = "/no/such/libdnnl.so"};
+    cfx_program *p = program_of("graph():\n  %x = placeholder[target=x]()\n  output(%x)\n", NULL,
+                                NULL, &err);
+    CHECK(cfx_program_compile(p, &options, &err) != CFX_OK);
+    CHECK(strstr(err.message, "libdnnl") != NULL);
+    CHECK(!cfx_program_is_compiled(p));
+    cfx_program_free(p);
+}
+
 typedef struct sweep {
     cfx_state *weights;
     cfx_datum x;

@@ -1,8 +1,8 @@
 /* multi_head_parts.c - multi_head_attention_forward as a plan has it: projections, attention, the
  * last projection, each a call of its own, so that weights are packed once.
  *
- * Only the common case: batches, equal sizes of all projections, at most one mask for all heads, and
- * no weights as a result.
+ * Only the common case: batches, equal sizes of all projections, at most one mask for all heads,
+ * and no weights as a result.
  */
 #include "attention_impl.h"
 
@@ -143,8 +143,8 @@ cfx_status cfxi_linalg_multi_head_parts(cfxi_call *c)
     const cfx_tensor *q = cfxi_rt_tensor(c, QUERY);
     const bool self = q == cfxi_rt_tensor(c, KEY) && q == cfxi_rt_tensor(c, VALUE);
     cfx_tensor *all[3] = {project(c, QUERY, 0, self ? 3 : 1)};
-    for (size_t i = 1; i < 3; i++)
-        all[i] = self ? cfx_tensor_retain(all[0]) : all[i - 1] ? project(c, i, (int64_t)i, 1) : NULL;
+    for (size_t i = 1; i < 3 && all[i - 1]; i++)
+        all[i] = self ? cfx_tensor_retain(all[0]) : project(c, i, (int64_t)i, 1);
     cfx_tensor *parts[3] = {NULL, NULL, NULL};
     for (size_t i = 0; i < 3 && (i == 0 || parts[i - 1]); i++)
         parts[i] = by_heads(c, all[i], self ? (int64_t)i : 0);

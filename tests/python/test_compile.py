@@ -1,0 +1,207 @@
+"""cfx.compile and cfx.profile: planned programs give what the modules give."""
+import copy
+import json
+import pickle
+import random
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import cfx  # noqa: E402
+import random_control  # noqa: E402
+import zoo  # noqa: E402
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.fc = torch.nn.Linear(8, 5)
+
+    def forward(self, x):
+        y = torch.nn.functional.relu_(self.norm(self.conv(x)))
+        return self.fc(y.mean((2, 3)))
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return Net().eval()
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_any_size(net):
+    fast = cfx.compile(net, torch.randn(2, 3, 8, 8))
+    with torch.no_grad():
+        for n, size in ((2, 8), (5, 9), (2, 8), (1, 16)):
+            x = torch.randn(n, 3, size, size)
+            close(fast(x), net(x))
+    assert fast.plans.count("plan of") == 3
+    assert fast.frozen and "frozen" in repr(fast)
+
+
+def test_frozen_tensors_cannot_be_replaced(net):
+    fast = cfx.compile(cfx.symbolic_trace(net))
+    with pytest.raises(TypeError, match="cfx.compile again"):
+        fast.state["fc.bias"] = torch.zeros(5)
+    assert not cfx.lower(cfx.symbolic_trace(net)).frozen
+
+
+def test_copies_are_compiled_too(net):
+    fast = cfx.compile(net, torch.randn(2, 3, 8, 8))
+    x = torch.randn(3, 3, 8, 8)
+    for other in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+        close(other(x), fast(x))
+        assert other.frozen and "plan of" in other.plans
+
+
+@pytest.mark.parametrize("name", zoo.MODELS)
+def test_models(name):
+    model, inputs = zoo.make(name, small=True)
+    with torch.no_grad():
+        want = model(*inputs)
+        fast = cfx.compile(model, *inputs)
+        for _ in range(2):
+            torch.testing.assert_close(fast(*inputs), want, rtol=1e-4, atol=1e-4)
+    assert "plan of" in fast.plans
+
+
+@pytest.mark.parametrize("isa", ["plain", "avx2", "avx512"])
+def test_instruction_sets(net, isa):
+    x = torch.randn(2, 3, 11, 7)
+    runtime = cfx.Runtime(threads=2, isa=isa)
+    with torch.no_grad():
+        close(cfx.compile(net, x, runtime=runtime)(x), net(x))
+
+
+def test_nan_and_infinity(net):
+    x = torch.randn(2, 3, 8, 8)
+    x[0, 0, 0, 0], x[1, 1, 2, 2] = float("nan"), float("inf")
+    fast = cfx.compile(net, x)
+    with torch.no_grad():
+        assert torch.equal(torch.isnan(fast(x)), torch.isnan(net(x)))
+
+
+def test_inputs_of_any_layout(net):
+    fast = cfx.compile(net, torch.randn(2, 3, 8, 8))
+    base = torch.randn(2, 8, 16, 3)
+    with torch.no_grad():
+        for x in (base[:, :, ::2].permute(0, 3, 1, 2), torch.randn(1, 3, 8, 8).expand(2, 3, 8, 8),
+                  torch.randn(2, 3, 8, 8).contiguous(memory_format=torch.channels_last)):
+            close(fast(x), net(x))
+
+
+def test_what_is_written_to_inputs():
+    class Writes(torch.nn.Module):
+        def forward(self, x, y):
+            x.add_(1)
+            z = torch.exp(y)
+            z[0] = x[0]
+            return z * 2
+
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    fast = cfx.compile(cfx.script(Writes()))
+    for _ in range(2):
+        a, b = x.clone(), y.clone()
+        c, d = x.clone(), y.clone()
+        close(fast(a, b), Writes()(c, d))
+        close(a, c)
+        same, other = x.clone(), x.clone()  # one memory under two names
+        close(fast(same, same), Writes()(other, other))
+
+
+def test_control_flow():
+    def f(x):
+        while x.sum() < 10:
+            x = x * 2 + 1
+        if x.max() > 3:
+            return torch.relu(x) @ x.t()
+        return x
+
+    scripted = cfx.script(f)
+    fast = cfx.compile(scripted)
+    for scale in (0.1, 1.0, 30.0, 0.1):
+        x = torch.rand(3, 3) * scale
+        close(fast(x), f(x))
+
+
+def test_threads_share_a_program(net):
+    fast = cfx.compile(net, torch.randn(2, 3, 8, 8), threads=2)
+    wrong = []
+
+    def work(seed):
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(20):
+            x = torch.randn(1 + seed % 3, 3, 8, 8, generator=generator)
+            with torch.no_grad():
+                if not torch.allclose(fast(x), net(x), rtol=1e-4, atol=1e-5):
+                    wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def random_inputs(seed):
+    rng = random.Random(seed)
+    tensors = [torch.tensor([[rng.randrange(8) / 4 - 1 for _ in range(3)] for _ in range(2)])
+               for _ in range(2)]
+    return [*tensors, rng.randrange(5), rng.random() < 0.5]
+
+
+def test_random_graphs():
+    """Branches, loops and writes: planned and one by one, results and arguments are the same."""
+    for seed in range(500):
+        module = cfx.GraphModule(torch.nn.Module(), cfx.parse(random_control.text(seed)))
+        lowered, fast = cfx.lower(module), cfx.compile(module)
+        for k in range(3):
+            one, other = random_inputs(seed + k), random_inputs(seed + k)
+            want, got = lowered(*one), fast(*other)
+            torch.testing.assert_close((got, other), (want, one), rtol=1e-5, atol=1e-6,
+                                       equal_nan=True, msg=lambda text: f"seed {seed}: {text}")
+
+
+def test_back_ends(net, monkeypatch):
+    with pytest.raises(ValueError, match="'auto', 'builtin' or 'onednn'"):
+        cfx.compile(net, torch.randn(1, 3, 8, 8), backend="mkl")
+    monkeypatch.setenv("CFX_ONEDNN", "")
+    with pytest.raises(RuntimeError, match="oneDNN was not found"):
+        cfx.compile(net, torch.randn(1, 3, 8, 8), backend="onednn")
+    cfx.compile(net, torch.randn(1, 3, 8, 8), backend="auto")
+    with pytest.raises(TypeError, match="not both"):
+        cfx.compile(net, torch.randn(1, 3, 8, 8), threads=1, runtime=cfx.Runtime())
+
+
+def test_tuning_is_kept(net, tmp_path, monkeypatch):
+    monkeypatch.setenv("CFX_CACHE", str(tmp_path / "kept"))
+    x = torch.randn(1, 3, 8, 8)
+    with torch.no_grad():
+        close(cfx.compile(net, x, tune=True)(x), net(x))
+
+
+def test_profile(net, tmp_path):
+    x = torch.randn(2, 3, 8, 8)
+    fast = cfx.compile(net, x, threads=1)
+    profile = cfx.profile(fast, x, runs=3)
+    assert {step.runs for step in profile.steps} == {3}
+    assert any(step.kernel.startswith("convolution 3x3") for step in profile.steps)
+    assert all(step.file and step.file.endswith("test_compile.py") for step in profile.steps)
+    assert "GFLOP/s" in str(profile) and len(json.loads(profile.to_json())["steps"]) > 2
+    profile.save_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert len(events) == 3 * len(profile.steps) and all(e["dur"] >= 0 for e in events)
+    assert fast.runtime.threads == 1
+    cfx.save(cfx.capture(net, x), tmp_path / "net.cfx")
+    assert cfx.profile(cfx.runtime.load(tmp_path / "net.cfx"), x).steps
+    with pytest.raises(TypeError, match="cfx.profile takes"):
+        cfx.profile(net, x)
+    with pytest.raises(ValueError, match="at least 1"):
+        cfx.profile(fast, x, runs=0)
