@@ -193,7 +193,7 @@ static void measure(const shape *s, const settings *o, double total[2])
     float *w = numbers(s->k * s->n * s->window * s->window, 0.2f);
     float *bias = numbers(s->n, 1);
     float *other = numbers(outputs, 2);
-    const cfxi_constants constants = {w, bias, NULL};
+    const cfxi_constants constants = {w, bias, NULL, NULL};
     memset(both, 0, sizeof both);
     prepare(&both[0], conv ? &cfxi_backend_convolution : &cfxi_backend_product, &p, &constants,
             outputs);

@@ -71,6 +71,7 @@ typedef struct cfxi_constants {
     const float *w;
     const float *bias;  /* or NULL */
     const float *scale;
+    struct cfxi_packs *packs;  /* weights that were packed before, and those that are now; or NULL */
 } cfxi_constants;
 
 /* Operands of one run. */
@@ -103,7 +104,8 @@ struct cfxi_kernel {
     const cfxi_backend *backend;
     const cfx_allocator *allocator;
     cfxi_problem problem;
-    size_t bytes;  /* of packed constants */
+    size_t bytes;                /* of the kernel */
+    struct cfxi_packed *packed;  /* its weights; NULL if they are a part of it */
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
@@ -161,6 +163,32 @@ size_t cfxi_backend_tuner_measured(const cfxi_tuner *t);  /* problems, by this o
 /* Which of the candidates (a bit for each) is fastest, from the file or by measuring; -1 if it
  * cannot be measured. */
 int cfxi_backend_tune(cfxi_tuner *t, const cfxi_problem *p, unsigned candidates, cfx_runtime *rt);
+
+/* ---- packed weights (packs.c) --------------------------------------------------------------- */
+
+/* Weights as a kernel has packed them. Kernels for other sizes of the input, in other plans, have
+ * them in common. */
+typedef struct cfxi_packed {
+    atomic_int refs;
+    const cfx_allocator *allocator;
+    size_t block;
+    size_t bytes;
+    float *data;  /* aligned */
+} cfxi_packed;
+
+/* All that was packed of weights which live as long as it. One thread at a time. */
+typedef struct cfxi_packs {
+    cfxi_vec items;
+    cfxi_pointers by_weight;  /* where they begin -> 1 + the number of the latest item */
+} cfxi_packs;
+void cfxi_backend_packs_free(cfxi_packs *packs, const cfx_allocator *allocator);
+
+/* The weights of a kernel in the making, which `backend` packs in the order that `sizes` describe
+ * (the rest are 0). *fresh: `floats` floats that the caller has to fill. false with *err set. The
+ * kernel's release gives them back. */
+bool cfxi_backend_take_packed(cfxi_kernel *k, const cfxi_constants *c, const int64_t sizes[8],
+                              size_t columns, size_t floats, bool *fresh, cfx_error *err);
+void cfxi_backend_packed_release(cfxi_packed *p);  /* NULL is allowed */
 
 /* ---- what built-in kernels share (packing.c) ----------------------------------------------- */
 

@@ -23,7 +23,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     (void)c;
     if (!k)
         return cfxi_base_nomem(err), NULL;
-    *k = (chain_kernel){.head = {&cfxi_backend_chain, allocator, *p, sizeof *k},
+    *k = (chain_kernel){.head = {&cfxi_backend_chain, allocator, *p, sizeof *k, NULL},
                         .chain = *p->chain};
     k->head.problem.chain = &k->chain;
     cfxi_backend_chain_assign(&k->chain);

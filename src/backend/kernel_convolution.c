@@ -116,32 +116,47 @@ static void place_blocks(conv_kernel *k)
     }
 }
 
-static void pack(conv_kernel *k, const cfxi_constants *from, float *bias)
+static void pack(conv_kernel *k, const cfxi_constants *from, bool fresh, float *bias)
 {
     const cfxi_conv *c = &k->head.problem.conv;
     const int64_t group = k->panels * CFXI_PANEL * k->count * k->k;
     for (int64_t g = 0; g < c->groups; g++) {
         const int64_t first = g * c->out_channels;
-        cfxi_backend_pack(k->packed + g * group, c->out_channels, k->count, k->k,
-                          from->w + g * c->wg, c->ws[0], from->scale ? from->scale + first : NULL,
-                          line_at, k);
+        if (fresh)
+            cfxi_backend_pack(k->packed + g * group, c->out_channels, k->count, k->k,
+                              from->w + g * c->wg, c->ws[0],
+                              from->scale ? from->scale + first : NULL, line_at, k);
         cfxi_backend_pack_bias(bias + g * k->panels * CFXI_PANEL, c->out_channels,
                                from->bias ? from->bias + first : NULL);
     }
     k->bias = from->bias ? bias : NULL;
 }
 
+/* Gives a kernel its packed weights, those of another plan if there are such. */
+static bool take_weights(conv_kernel *k, const cfxi_constants *from, size_t columns, bool *fresh,
+                         cfx_error *err)
+{
+    const cfxi_conv *c = &k->head.problem.conv;
+    const int64_t sizes[8] = {c->groups,    c->out_channels, c->in_channels, c->kernel[1],
+                              c->kernel[2], k->count,        c->ws[0],       c->ws[1]};
+    size_t floats;
+    if (!cfxi_base_mul_size(columns, (size_t)(k->count * k->k), 0, &floats))
+        return cfxi_base_nomem(err), false;
+    return cfxi_backend_take_packed(&k->head, from, sizes, (size_t)(c->groups * c->out_channels),
+                                    floats, fresh, err);
+}
+
 static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
                             const cfx_allocator *allocator, cfx_error *err)
 {
-    conv_kernel made = {.head = {&cfxi_backend_convolution, allocator, *p, 0}};
+    conv_kernel made = {.head = {&cfxi_backend_convolution, allocator, *p, 0, NULL}};
     shape(&made);
     size_t columns, room;
+    bool fresh;
     const size_t tables = 2 * sizeof(int64_t) * (size_t)made.count;
     if (!cfxi_base_mul_size((size_t)p->conv.groups, (size_t)made.panels * CFXI_PANEL, 0,
                             &columns) ||
-        !cfxi_base_mul_size(columns, ((size_t)(made.count * made.k) + 1) * sizeof(float),
-                            sizeof made + tables + CFXI_ALIGN, &room))
+        !cfxi_base_mul_size(columns, sizeof(float), sizeof made + tables, &room))
         return cfxi_base_nomem(err), NULL;
     conv_kernel *k = cfxi_base_alloc(allocator, room);
     if (!k)
@@ -150,10 +165,13 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     k->head.bytes = room;
     k->a_at = (int64_t *)(k + 1);
     k->b_at = k->a_at + k->count;
-    k->packed = (float *)(((uintptr_t)(k->b_at + k->count) + CFXI_ALIGN - 1) / CFXI_ALIGN *
-                          CFXI_ALIGN);
+    if (!take_weights(k, from, columns, &fresh, err)) {
+        cfxi_base_free(allocator, k, room);
+        return NULL;
+    }
+    k->packed = k->head.packed->data;
     place_blocks(k);
-    pack(k, from, k->packed + columns * (size_t)(k->count * k->k));
+    pack(k, from, fresh, (float *)(k->b_at + k->count));
     return &k->head;
 }
 
@@ -318,7 +336,11 @@ static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *e
     return atomic_load(&w.no_memory) ? cfxi_base_nomem(err) : CFX_OK;
 }
 
-static void release(cfxi_kernel *k) { cfxi_base_free(k->allocator, k, k->bytes); }
+static void release(cfxi_kernel *k)
+{
+    cfxi_backend_packed_release(k->packed);
+    cfxi_base_free(k->allocator, k, k->bytes);
+}
 
 static void print(const cfxi_kernel *kernel, cfxi_out *out)
 {

@@ -54,7 +54,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     depthwise_kernel *k = cfxi_base_alloc(allocator, room);
     if (!k)
         return cfxi_base_nomem(err), NULL;
-    *k = (depthwise_kernel){.head = {&cfxi_backend_depthwise, allocator, *p, room}};
+    *k = (depthwise_kernel){.head = {&cfxi_backend_depthwise, allocator, *p, room, NULL}};
     k->posts = cfxi_backend_fuse_posts(p);
     k->line = cfxi_backend_depthwise_of(p->isa)->line;
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);

@@ -220,7 +220,7 @@ static onednn_kernel *new_kernel(const cfxi_problem *p, cfxi_dnn_recipe *recipe,
     if (!k)
         return cfxi_base_nomem(err), NULL;
     memset(k, 0, sizeof *k);
-    k->head = (cfxi_kernel){&cfxi_backend_onednn, allocator, *p, room};
+    k->head = (cfxi_kernel){&cfxi_backend_onednn, allocator, *p, room, NULL};
     k->d = cfxi_backend_onednn_retain(p->onednn);
     k->recipe = recipe;
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);

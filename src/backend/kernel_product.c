@@ -71,21 +71,30 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
                             const cfx_allocator *allocator, cfx_error *err)
 {
     const int64_t panels = cfxi_tiles_panels(p->n);
-    size_t room;
-    if (!cfxi_base_mul_size((size_t)panels * CFXI_PANEL, ((size_t)p->k + 1) * sizeof(float),
-                            sizeof(product_kernel) + CFXI_ALIGN, &room))
-        return cfxi_base_nomem(err), NULL;
+    const int64_t sizes[8] = {p->n, p->k, p->w_n, p->w_k};
+    const size_t columns = (size_t)panels * CFXI_PANEL;
+    const size_t room = sizeof(product_kernel) + columns * sizeof(float);
+    size_t floats;
+    bool fresh;
     product_kernel *k = cfxi_base_alloc(allocator, room);
     if (!k)
         return cfxi_base_nomem(err), NULL;
-    *k = (product_kernel){.head = {&cfxi_backend_product, allocator, *p, room}, .panels = panels};
+    *k = (product_kernel){.head = {&cfxi_backend_product, allocator, *p, room, NULL},
+                          .panels = panels};
     k->posts = cfxi_backend_fuse_posts(p);
     k->tiles = cfxi_tiles_of(p->isa);
     k->tiling = cfxi_tiles_tiling(p->isa, p->m, panels, p->x_row);
     cut(k);
-    k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
-    cfxi_backend_pack(k->packed, p->n, 1, p->k, c->w, p->w_n, c->scale, line_at, &k->head.problem);
-    float *bias = k->packed + panels * CFXI_PANEL * p->k;
+    if (!cfxi_base_mul_size(columns, (size_t)p->k, 0, &floats) ||
+        !cfxi_backend_take_packed(&k->head, c, sizes, (size_t)p->n, floats, &fresh, err)) {
+        cfxi_base_free(allocator, k, room);
+        return cfxi_base_nomem(err), NULL;
+    }
+    k->packed = k->head.packed->data;
+    if (fresh)
+        cfxi_backend_pack(k->packed, p->n, 1, p->k, c->w, p->w_n, c->scale, line_at,
+                          &k->head.problem);
+    float *bias = (float *)(k + 1);
     cfxi_backend_pack_bias(bias, p->n, c->bias);
     k->bias = c->bias ? bias : NULL;
     return &k->head;
@@ -185,7 +194,11 @@ static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *e
     return CFX_OK;
 }
 
-static void release(cfxi_kernel *k) { cfxi_base_free(k->allocator, k, k->bytes); }
+static void release(cfxi_kernel *k)
+{
+    cfxi_backend_packed_release(k->packed);
+    cfxi_base_free(k->allocator, k, k->bytes);
+}
 
 static void print(const cfxi_kernel *kernel, cfxi_out *out)
 {

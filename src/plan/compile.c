@@ -40,6 +40,8 @@ typedef struct compiled {
     const cfx_program *program;
     size_t most_plans;
     cfxi_plan_how how;  /* `onednn` has a reference */
+    cfxi_packs packs;   /* under the lock */
+    cfxi_pointers weights;  /* memories of the program's constants */
     bool owns_tuner;    /* that of the program; regions borrow it */
     pthread_mutex_t lock;
     atomic_int looking;
@@ -293,6 +295,8 @@ static void free_compiled(cfxi_stretches *self)
         if (p)
             cfxi_base_free(c->program->allocator, p, place_bytes(c));
     }
+    cfxi_backend_packs_free(&c->packs, c->program->allocator);
+    cfxi_base_pointers_free(&c->weights, c->program->allocator);
     if (c->owns_tuner)
         cfxi_backend_tuner_free(c->how.tuner);
     cfxi_backend_onednn_release(c->how.onednn);
@@ -316,9 +320,17 @@ static cfx_status compile_one(cfx_program *p, size_t most_plans, cfxi_plan_how h
     c->program = p;
     c->most_plans = most_plans;
     c->how = how;
+    c->how.packs = &c->packs;
+    c->how.weights = &c->weights;
     if (how.onednn)
         cfxi_backend_onednn_retain(how.onednn);
     p->stretches = &c->head;
+    for (size_t i = 0; i < p->constants.size; i++) {
+        const cfx_datum d = ((cfx_datum *)p->constants.data)[i];
+        if (d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage &&
+            !cfxi_base_pointers_set(&c->weights, d.as.tensor->storage, c, p->allocator))
+            return cfxi_base_nomem(err);
+    }
     return CFX_OK;
 }
 
@@ -354,7 +366,7 @@ cfx_status cfx_program_compile(cfx_program *p, const cfx_compile_options *option
 {
     const cfx_compile_options defaults = {0};
     const cfx_compile_options *o = options ? options : &defaults;
-    cfxi_plan_how how = {NULL, NULL};
+    cfxi_plan_how how = {NULL, NULL, NULL, NULL};
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
     CFX_TRY(cfxi_base_expect(p, "program", err));

@@ -142,6 +142,8 @@ void *cfxi_plan_push(cfxi_vec *vec, size_t size, const cfx_allocator *allocator,
 typedef struct cfxi_plan_how {
     cfxi_onednn *onednn;  /* or NULL */
     cfxi_tuner *tuner;    /* or NULL */
+    cfxi_packs *packs;    /* weights that the plans of a program have in common, */
+    const cfxi_pointers *weights;  /* which are in these memories: cfxi_storage * -> not NULL */
 } cfxi_plan_how;
 
 /* Plans the stretch that begins with the instruction `first`, for values like those in the slots
@@ -182,6 +184,8 @@ cfx_status cfxi_plan_run(cfxi_plan_session *s, cfx_runtime *rt, cfx_datum *slots
 /* ---- for people (plan_print.c) ------------------------------------------------------------- */
 
 void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out);
+/* Bytes of the packed weights of a step. */
+size_t cfxi_plan_weights(const cfxi_step *step);
 /* "product, tiles of 8 x 48", as far as there is room. */
 void cfxi_plan_kernel_text(const cfxi_step *step, char *text, size_t size);
 

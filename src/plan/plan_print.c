@@ -73,6 +73,12 @@ static void print_step(const cfxi_step *step, cfxi_out *out)
     cfxi_base_out_char(out, '\n');
 }
 
+size_t cfxi_plan_weights(const cfxi_step *step)
+{
+    const cfxi_kernel *k = step->kernel;
+    return !k ? 0 : k->packed ? k->packed->bytes : k->bytes;
+}
+
 void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out)
 {
     size_t packed = 0;
@@ -80,7 +86,7 @@ void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out)
     for (size_t i = 0; i < plan->steps.size; i++) {
         const cfxi_step *step = cfxi_plan_step(plan, i);
         steps += !step->removed;
-        packed += step->kernel ? step->kernel->bytes : 0;
+        packed += cfxi_plan_weights(step);
     }
     cfxi_base_out_printf(out, "plan of %u nodes: %zu steps, ", plan->end - plan->first, steps);
     print_bytes(out, plan->arena);

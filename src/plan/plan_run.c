@@ -267,7 +267,7 @@ static uint64_t bytes_of(const cfxi_plan *plan, const cfxi_step *step)
 {
     uint64_t bytes = 0;
     if (step->kernel) {
-        bytes = step->kernel->bytes +
+        bytes = cfxi_plan_weights(step) +
                 cfxi_rt_bytes_of(cfx_datum_tensor(cfxi_plan_tensor(plan, step->out)->header));
         if (step->x != CFXI_NONE)
             bytes += cfxi_rt_bytes_of(cfx_datum_tensor(cfxi_plan_tensor(plan, step->x)->header));

@@ -118,7 +118,7 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
     float *out = numbers(m * p.out_row - gap);
     float *operands[CFXI_MOST_POSTS] = {0};
     add_posts(&p, operands, m * p.out_row - gap, rows);
-    const cfxi_constants c = {w, bias, scale};
+    const cfxi_constants c = {w, bias, scale, NULL};
     const bool ran = run_kernel(b, rt, &p, &c, x, out, operands);
     bool same = true;
     for (int64_t i = 0; ran && i < m; i++)
@@ -201,7 +201,7 @@ static bool check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
     float *out = numbers(c->batch * c->ys[0]);
     float *operands[CFXI_MOST_POSTS] = {0};
     add_posts(&p, operands, c->batch * c->ys[0], rows);
-    const cfxi_constants constants = {w, bias, scale};
+    const cfxi_constants constants = {w, bias, scale, NULL};
     const bool ran = run_kernel(b, rt, &p, &constants, x, out, operands);
     bool same = true;
     for (int64_t i = 0; ran && i < c->batch * channels * c->out[1] * c->out[2]; i++) {
@@ -255,7 +255,7 @@ static void check_specials(const cfxi_backend *b)
                             .m = ROWS, .n = COLUMNS, .k = 1, .x_row = 1, .out_row = COLUMNS,
                             .w_k = COLUMNS, .w_n = 1, .num_posts = 1,
                             .posts = {{.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY}}};
-    const cfxi_constants c = {w, NULL, NULL};
+    const cfxi_constants c = {w, NULL, NULL, NULL};
     CHECK(run_kernel(b, rt, &p, &c, x, out, (float *const[CFXI_MOST_POSTS]){0}));
     for (int i = 0; i < COLUMNS; i++)
         CHECK(isnan(out[i]) && isinf(out[COLUMNS + i]) && out[2 * COLUMNS + i] == 0 &&

@@ -565,6 +565,35 @@ TEST(plans_outlive_runtimes)
     cfx_program_free(p);
 }
 
+/* Weights are packed once for all sizes; so are weights that two calls have in common. */
+TEST(plans_share_packed_weights)
+{
+    cfx_error err = {0};
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    cfx_runtime *rt = cfx_runtime_new(NULL, &err);
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "w", 500, 500);
+    cfx_program *p = program_of("graph():\n  %x = placeholder[target=x]()\n"
+                                "  %w = get_attr[target=w]()\n"
+                                "  %y = call_function[target=cfx.ops.linear](%x, %w)\n"
+                                "  %z = call_function[target=cfx.ops.linear](%y, %w)\n"
+                                "  output(%z)\n", weights, &a, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_compile(p, NULL, &err));
+    for (int64_t rows = 1; rows < 8; rows++) {
+        const int64_t sizes[] = {rows, 500};
+        const cfx_datum x = cfx_datum_tensor(random_tensor(sizes, 2, false));
+        cfx_datum_release(cfx_program_run(p, rt, &x, 1, &err));
+        cfx_datum_release(x);
+    }
+    CHECK_INT_EQ(14, (int)count_steps(p));
+    CHECK(atomic_load(&ta.live_bytes) < 2 * 500 * 512 * sizeof(float));
+    cfx_program_free(p);
+    cfx_state_free(weights);
+    cfx_runtime_free(rt);
+    test_alloc_check(&ta);
+}
+
 /* A oneDNN that is not there is an error that says so, and nothing is compiled. */
 TEST(a_back_end_that_is_missing)
 {
