@@ -71,7 +71,7 @@ typedef struct cfxi_constants {
     const float *w;
     const float *bias;  /* or NULL */
     const float *scale;
-    struct cfxi_packs *packs;  /* weights that were packed before, and those that are now; or NULL */
+    struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
 } cfxi_constants;
 
 /* Operands of one run. */
