@@ -77,7 +77,7 @@ int main(void)
 {
     budget b = {.limit = 8 << 20};
     const cfx_allocator memory = {budget_alloc, budget_free, &b};
-    static const int64_t sizes[] = {10, 100, 1000};
+    static const int64_t sizes[] = {10, 100, 2000};
     for (int i = 0; i < 3; i++) {
         cfx_error err = {.status = CFX_OK};
         const cfx_status status = run(&memory, sizes[i], &err);

@@ -81,7 +81,7 @@ def profile(program: Any, *inputs: Any, runs: int = 10) -> Profile:
     if runs < 1:
         raise ValueError(f"runs must be at least 1, not {runs}")
     own = program.runtime or Runtime()
-    runtime = Runtime(threads=own.threads, isa=own.isa, _profile=True)
+    runtime = Runtime._profiled(own.threads, own.isa)
     with _computing_with(program, runtime):
         program(*inputs)
         runtime._profile(None)

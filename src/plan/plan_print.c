@@ -76,7 +76,9 @@ static void print_step(const cfxi_step *step, cfxi_out *out)
 size_t cfxi_plan_weights(const cfxi_step *step)
 {
     const cfxi_kernel *k = step->kernel;
-    return !k ? 0 : k->packed ? k->packed->bytes : k->bytes;
+    if (!k || k->problem.kind == CFXI_CHAIN)
+        return 0;
+    return k->packed ? k->packed->bytes : k->bytes;
 }
 
 void cfxi_plan_print(const cfxi_plan *plan, cfxi_out *out)

@@ -12,6 +12,8 @@ explained.py what torch.compile has made of a model
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .._glue.listing import public_names
+
 from .convert import bind_unbacked, from_torch, side_effects, to_torch, trace_dispatch
 from .convert import wrapped_names  # first: it says what it needs torch for
 
@@ -41,5 +43,4 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__dir__ = public_names(globals())

@@ -81,22 +81,21 @@ static bool read_isa(PyObject *o, cfx_runtime_options *options)
 
 static PyObject *runtime_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"threads", "seed", "reference", "isa", "_profile", NULL};
+    static char *names[] = {"threads", "seed", "reference", "isa", NULL};
     cfx_runtime_options options = {0};
     int threads = 0;
     int reference = 0;
-    int profiles = 0;
     unsigned long long seed = 0;
     PyObject *isa = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iKpOp:Runtime", names, &threads, &seed,
-                                     &reference, &isa, &profiles) || !read_isa(isa, &options))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iKpO:Runtime", names, &threads, &seed,
+                                     &reference, &isa) || !read_isa(isa, &options))
         return NULL;
     if (threads < 0 || threads > 1024)
         return PyErr_Format(PyExc_ValueError, "threads must be from 0 to 1024, not %d", threads);
     options.threads = (unsigned)threads;
     options.seed = seed;
     options.reference = reference;
-    return make(type, options, profiles);
+    return make(type, options, false);
 }
 
 static int runtime_traverse(PyRuntime *self, visitproc visit, void *arg)
@@ -235,6 +234,17 @@ static PyObject *runtime_repr(PyRuntime *self)
                                 cfx_isa_name(cfx_runtime_isa(self->rt)));
 }
 
+/* _profiled(threads, isa): a runtime that keeps a profile of what it computes. */
+static PyObject *runtime_profiled(PyObject *type, PyObject *args)
+{
+    cfx_runtime_options options = {0};
+    PyObject *isa;
+    if (!PyArg_ParseTuple(args, "IO:_profiled", &options.threads, &isa) ||
+        !read_isa(isa, &options))
+        return NULL;
+    return make((PyTypeObject *)type, options, true);
+}
+
 /* _profile(kind): what was measured since the last call, as text: 0 a table, 1 JSON, 2 a trace; or
  * None, which only forgets it. */
 static PyObject *runtime_profile(PyRuntime *self, PyObject *kind)
@@ -262,6 +272,7 @@ static PyObject *runtime_profile(PyRuntime *self, PyObject *kind)
 }
 
 static PyMethodDef methods[] = {
+    {"_profiled", (PyCFunction)runtime_profiled, METH_VARARGS | METH_CLASS, NULL},
     {"_profile", (PyCFunction)runtime_profile, METH_O, NULL},
     {"manual_seed", (PyCFunction)runtime_seed, METH_O,
      SIGNED("manual_seed($self, seed, /)", "Random numbers from here on follow this seed.")},
