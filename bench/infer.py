@@ -16,7 +16,7 @@ median of the rounds, and half of the distance between their quartiles in percen
               what the first run takes longer than later ones. torch.compile has empty caches
     memory    that the process has gained after the last round (pages of mapped files count)
     peak      floating-point operations (torch.utils.flop_counter) over the time, as a share of the
-              most that a loop of multiply-adds on registers reaches (build/bench/peak)
+              most that a loop of multiply-adds on registers reaches (cfx.Runtime.peak)
 
 Weights are random: time does not depend on them. Models are in bench/engines/models.py and
 tests/zoo. `start` of cfx is measured with cfx.runtime.load, in a process without torch.
@@ -198,14 +198,10 @@ def write_files(name, batch, folder):
 
 
 def measure_peaks(peaks, threads):
-    """GFLOP/s by number of threads, the most that was seen; none if the program is not built."""
-    program = ROOT / "build/bench/peak"
-    if not program.exists():
-        print("make build/bench/peak: without it, there are no shares of the peak")
-        return
-    for n in map(str, threads):
-        out = subprocess.run([program, n], capture_output=True, text=True, check=True).stdout
-        peaks[n] = max(float(out.split()[0]), peaks.get(n, 0))
+    """GFLOP/s by number of threads, the most that was seen."""
+    import cfx
+    for n in threads:
+        peaks[str(n)] = max(cfx.Runtime(threads=n).peak()["gflops"], peaks.get(str(n), 0))
 
 
 def names(text, every, what):

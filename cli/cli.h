@@ -208,6 +208,12 @@ cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, b
                             cfx_error *err);
 /* Runs what was loaded; *graph is the graph of a .cfx file that the inputs are for. */
 cfx_datum cli_program_run(const cli_program *p, size_t *graph, cfx_error *err);
+/* Both, for cfx run and cfx plan. End it in both cases. */
+cfx_status cli_program_open(cli_program *p, const cli_input *in, const char *weights,
+                            const cfx_runtime_options *options, bool *told, cfx_error *err);
+/* Gives it the inputs of the command line; `random` (or NULL) is what --random says. */
+cfx_status cli_program_fill(cli_program *p, const cli_input *in, const cli_args *args,
+                            const char *random, cfx_error *err);
 /* The plans that its runs have made. */
 cfx_status cli_program_print_plans(const cli_program *p, cfx_sink out, cfx_error *err);
 /* The i-th input's name; NULL past the last. */

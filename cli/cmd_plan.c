@@ -82,13 +82,10 @@ static cfx_status plan(const cli_args *args, const cli_input *in, cfx_profile *p
                        cfx_error *err)
 {
     cli_program p;
-    cfx_status status = cli_program_begin(&p, in, args->values[PLAN_WEIGHTS], options, err);
+    cfx_status status =
+        cli_program_open(&p, in, args->values[PLAN_WEIGHTS], options, told, err);
     if (status == CFX_OK)
-        status = cli_program_load(&p, in, args->values[PLAN_WEIGHTS] != NULL, told, err);
-    if (status == CFX_OK)
-        status = cli_give_inputs(&p, args->repeated, args->num_repeated, err);
-    if (status == CFX_OK && args->values[PLAN_RANDOM])
-        status = cli_random_inputs(&p, in->graph, args->values[PLAN_RANDOM], err);
+        status = cli_program_fill(&p, in, args, args->values[PLAN_RANDOM], err);
     if (status == CFX_OK)
         status = show(args, &p, profile, runs, err);
     cli_program_end(&p);

@@ -274,14 +274,11 @@ static cfx_status run(const cli_args *args, const cli_input *in, double begin,
 {
     cli_program p;
     double first = 0;
-    cfx_status status = cli_program_begin(&p, in, args->values[RUN_WEIGHTS], options, err);
-    if (status == CFX_OK)
-        status = cli_program_load(&p, in, args->values[RUN_WEIGHTS] != NULL, told, err);
+    cfx_status status =
+        cli_program_open(&p, in, args->values[RUN_WEIGHTS], options, told, err);
     const double load = seconds() - begin;
     if (status == CFX_OK)
-        status = cli_give_inputs(&p, args->repeated, args->num_repeated, err);
-    if (status == CFX_OK && args->values[RUN_RANDOM])
-        status = cli_random_inputs(&p, in->graph, args->values[RUN_RANDOM], err);
+        status = cli_program_fill(&p, in, args, args->values[RUN_RANDOM], err);
     if (status == CFX_OK)
         status = run_once(args, &p, &first, err);
     if (status == CFX_OK && args->values[RUN_TIME])

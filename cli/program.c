@@ -122,6 +122,20 @@ cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, b
     return make_inputs(p, err);
 }
 
+cfx_status cli_program_open(cli_program *p, const cli_input *in, const char *weights,
+                            const cfx_runtime_options *options, bool *told, cfx_error *err)
+{
+    const cfx_status status = cli_program_begin(p, in, weights, options, err);
+    return status ? status : cli_program_load(p, in, weights != NULL, told, err);
+}
+
+cfx_status cli_program_fill(cli_program *p, const cli_input *in, const cli_args *args,
+                            const char *random, cfx_error *err)
+{
+    const cfx_status status = cli_give_inputs(p, args->repeated, args->num_repeated, err);
+    return status || !random ? status : cli_random_inputs(p, in->graph, random, err);
+}
+
 const char *cli_program_input(const cli_program *p, size_t i)
 {
     cfx_signature_input in;

@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -246,23 +245,16 @@ static void free_operands(cfx_runtime *rt, operands *o)
         cfxi_rt_scratch_free(rt, o->posts[i]);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* Nanoseconds of the fastest run; negative if there is none. */
 static double time_kernel(const cfxi_kernel *k, const cfxi_run *r)
 {
     double best = -1;
     double spent = 0;
     for (int i = 0; i <= RUNS && (i < 2 || spent < LONGEST); i++) {
-        const double start = now();
+        const uint64_t start = cfxi_rt_clock();
         if (k->backend->run(k, r, NULL) != CFX_OK)
             return -1;
-        const double took = now() - start;
+        const double took = (double)(cfxi_rt_clock() - start);
         spent += took;
         if (i > 0 && (best < 0 || took < best))
             best = took;

@@ -165,14 +165,6 @@ static bool keeps_layout(cfx_operator op)
     }
 }
 
-static bool has_strides_of(const cfx_tensor *a, const cfx_tensor *b)
-{
-    for (size_t i = 0; i < a->ndim && i < b->ndim; i++)
-        if (a->size[i] > 1 && a->stride[i] != b->stride[i])
-            return false;
-    return a->ndim == b->ndim;
-}
-
 static bool is_planned(cfx_datum d)
 {
     return d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->planned;
@@ -245,7 +237,7 @@ static cfx_datum laid_out_as(builder *b, cfx_tensor *t, const cfx_tensor *was)
 static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
 {
     if (!is_planned(d) || was.kind != CFX_DATUM_TENSOR ||
-        has_strides_of(d.as.tensor, was.as.tensor))
+        cfxi_plan_lie_alike(d.as.tensor, was.as.tensor))
         return d;
     cfx_datum result = cfx_datum_invalid();
     if (cfx_tensor_is_contiguous(was.as.tensor)) {
@@ -254,7 +246,7 @@ static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
     } else {
         result = laid_out_as(b, d.as.tensor, was.as.tensor);
     }
-    if (is_planned(result) && !has_strides_of(result.as.tensor, was.as.tensor)) {
+    if (is_planned(result) && !cfxi_plan_lie_alike(result.as.tensor, was.as.tensor)) {
         cfx_datum_release(result);
         result = cfx_datum_invalid();
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "strides that are not kept");
@@ -394,7 +386,7 @@ static cfx_datum call_in_place(builder *b, const cfxi_instruction *i)
         return result;
     if (!is_planned(result) || result.as.tensor->dtype != self->dtype ||
         result.as.tensor->storage == self->storage ||
-        !has_strides_of(result.as.tensor, self)) {
+        !cfxi_plan_lie_alike(result.as.tensor, self)) {
         cfx_datum_release(result);
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "a call in place has no plan");
         return cfx_datum_invalid();

@@ -89,14 +89,6 @@ uint32_t cfxi_plan_only_group(const cfxi_groups *g, uint32_t tensor)
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-bool cfxi_plan_lie_alike(const cfx_tensor *a, const cfx_tensor *b)
-{
-    for (size_t i = 0; i < a->ndim && i < b->ndim; i++)
-        if (a->size[i] != b->size[i] || (a->size[i] > 1 && a->stride[i] != b->stride[i]))
-            return false;
-    return a->ndim == b->ndim;
-}
-
 /* A tensor of one element that stands for another of its type. A number is itself: a power looks at
  * its exponent. */
 typedef struct stand_in {

@@ -48,8 +48,6 @@ static inline cfxi_group *cfxi_plan_group(const cfxi_groups *g, size_t i)
 uint32_t cfxi_plan_only_reader(const cfxi_groups *g, uint32_t tensor);
 /* The only group that reads the memory of a tensor, likewise. */
 uint32_t cfxi_plan_only_group(const cfxi_groups *g, uint32_t tensor);
-/* Whether two tensors lie alike: sizes, and strides where they matter. */
-bool cfxi_plan_lie_alike(const cfx_tensor *a, const cfx_tensor *b);
 
 /* A group as a chain. inputs[] become the numbers of its input tensors; `x` (or CFXI_NONE) is the
  * tensor whose memory is input 0. False if there are too many. */

@@ -124,6 +124,8 @@ cfx_status cfxi_plan_give_memory(cfxi_plan *plan, cfx_tensor *t, cfx_error *err)
 cfx_status cfxi_plan_list(cfxi_plan *plan, cfx_datum d, cfx_error *err);
 /* The number of a planned tensor; CFXI_NONE if its memory is not planned. */
 uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t);
+/* Whether two tensors lie alike: sizes, and strides where they matter. */
+bool cfxi_plan_lie_alike(const cfx_tensor *a, const cfx_tensor *b);
 /* Calls fn(ctx, tensor) for each planned tensor in a datum. */
 typedef void cfxi_plan_visit_fn(void *ctx, uint32_t tensor);
 void cfxi_plan_visit(const cfxi_plan *plan, cfx_datum d, cfxi_plan_visit_fn *fn, void *ctx);

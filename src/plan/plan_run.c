@@ -5,8 +5,6 @@
  */
 #include "plan_impl.h"
 
-#include <stdio.h>
-
 /* A step, ready to run. */
 typedef struct ready_step {
     cfxi_call call;          /* of a row's kernel */
@@ -310,17 +308,15 @@ static void tell(const cfxi_plan_session *s, cfx_runtime *rt, size_t i, uint64_t
     cfxi_rt_tell_step(rt, told);
 }
 
-/* "model.py:12: ... (node %mm)" */
+/* A kernel's message says what is wrong; here comes which operator it was, and where. */
 static cfx_status locate(const cfxi_step *step, cfx_error *err)
 {
     const cfx_error why = *err;
-    char file[160] = "";
     if (why.status == CFX_E_NOMEM || strstr(why.message, "(node %"))
         return why.status;
-    if (step->file)
-        snprintf(file, sizeof file, "%.120s:%u: ", step->file, step->line);
-    return cfx_error_set(err, why.status, "%s%s: %.280s (node %%%.60s)", file,
-                         cfx_operator_name(step->op), why.message, step->node);
+    cfx_error_set(err, why.status, "%s: %.280s", cfx_operator_name(step->op), why.message);
+    cfxi_rt_locate(step->node, step->file, step->line, err);
+    return why.status;
 }
 
 static cfx_status run_steps(cfxi_plan_session *s, cfx_runtime *rt, cfx_error *err)

@@ -77,6 +77,14 @@ uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t)
     return found ? (uint32_t)(*found - 1) : CFXI_NONE;
 }
 
+bool cfxi_plan_lie_alike(const cfx_tensor *a, const cfx_tensor *b)
+{
+    for (size_t i = 0; i < a->ndim && i < b->ndim; i++)
+        if (a->size[i] != b->size[i] || (a->size[i] > 1 && a->stride[i] != b->stride[i]))
+            return false;
+    return a->ndim == b->ndim;
+}
+
 static cfx_status list_tensor(cfxi_plan *plan, cfx_tensor *t, cfx_error *err)
 {
     if (!t->storage || !t->storage->planned)

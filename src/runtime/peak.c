@@ -5,7 +5,6 @@
  */
 #include "pool_impl.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #pragma GCC optimize("O3", "fp-contract=fast")
@@ -99,12 +98,7 @@ static void read_memory(void *ctx, int64_t begin, int64_t end)
     atomic_store(&m->kept, m->loops->read(from, (end - begin) * m->floats));
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+static double seconds(void) { return (double)cfxi_rt_clock() * 1e-9; }
 
 /* Seconds of the fastest of some rounds of `pieces`, after one that wakes the helpers. */
 static double fastest(cfx_runtime *rt, int rounds, int64_t pieces, cfxi_range_fn *fn, measured *m)

@@ -28,7 +28,6 @@
 
 #include <sched.h>
 #include <semaphore.h>
-#include <time.h>
 
 enum {
     PIECES_EACH = 4,     /* of a job, for each thread, if the grain allows it */
@@ -122,12 +121,7 @@ static void relax(void)
 #endif
 }
 
-static int64_t microseconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
+static int64_t microseconds(void) { return (int64_t)(cfxi_rt_clock() / 1000); }
 
 /* A signal that arrives meanwhile ends sem_wait. */
 static void wait_for(sem_t *s)

@@ -98,6 +98,9 @@ cfx_datum cfxi_rt_datum_from_value(cfx_value v, const cfx_allocator *allocator, 
 cfx_datum cfxi_rt_program_watch(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
                                 const cfx_datum *inputs, size_t n, const cfxi_watch *watch,
                                 cfx_error *err);
+/* Says where an error happened: "model.py:12: matmul(...): inner sizes differ (node %mm)". `in` may
+ * be NULL. What failed in a region has that already. (program_run.c) */
+void cfxi_rt_locate(const char *node, const char *in, uint32_t line, cfx_error *err);
 /* What a container is at run time; false if the kind is no container. */
 bool cfxi_rt_seq_kind(cfx_kind kind, cfx_datum_kind *out);
 

@@ -78,20 +78,23 @@ static bool evaluate(run *r, uint32_t first, uint32_t end)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-/* "model.py:12: matmul(...): inner sizes differ (node %mm)"; what failed in a region has that
- * already. */
-static void locate(const cfxi_instruction *i, cfx_error *err)
+void cfxi_rt_locate(const char *node, const char *in, uint32_t line, cfx_error *err)
 {
     char what[sizeof err->message];
     char file[160] = "";
     if (err->status == CFX_E_NOMEM || strstr(err->message, "(node %"))
         return;
     memcpy(what, err->message, sizeof what);
-    if (i->file) {
-        const size_t size = strlen(i->file);  /* the end of a path says most */
-        snprintf(file, sizeof file, "%s:%u: ", i->file + (size > 120 ? size - 120 : 0), i->line);
+    if (in) {
+        const size_t size = strlen(in);  /* the end of a path says most */
+        snprintf(file, sizeof file, "%s:%u: ", in + (size > 120 ? size - 120 : 0), line);
     }
-    cfx_error_set(err, err->status, "%s%.290s (node %%%.60s)", file, what, i->name);
+    cfx_error_set(err, err->status, "%s%.290s (node %%%.60s)", file, what, node);
+}
+
+static void locate(const cfxi_instruction *i, cfx_error *err)
+{
+    cfxi_rt_locate(i->name, i->file, i->line, err);
 }
 
 /* ---- who watches --------------------------------------------------------------------------- */

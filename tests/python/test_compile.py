@@ -3,11 +3,14 @@ import copy
 import json
 import pickle
 import random
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import cfx  # noqa: E402
 import random_control  # noqa: E402
 import zoo  # noqa: E402

@@ -87,9 +87,4 @@ enum { CFXI_FEW_QUERIES = 4 };
 CFXI_ISA_TABLES(cfxi_attention_rows, cfxi_linalg_attention_rows)
 const cfxi_attention_rows *cfxi_linalg_attention_rows_of(cfx_isa isa);
 
-/* For the rule of multi_head_attention_forward, if it is planned: whether it can be computed as
- * calls of its own, and these. (multi_head_parts.c) */
-bool cfxi_linalg_multi_head_has_parts(const cfxi_call *c);
-cfx_status cfxi_linalg_multi_head_parts(cfxi_call *c);
-
 #endif

@@ -5,15 +5,10 @@
  * the work between the projections, and no matrix of scores is made.
  */
 #include "attention_impl.h"
+#include "multi_head_impl.h"
 #include "product_impl.h"
 
 #include <math.h>
-
-enum {
-    QUERY, KEY, VALUE, EMBED_DIM, NUM_HEADS, IN_WEIGHT, IN_BIAS, BIAS_K, BIAS_V, ADD_ZERO, DROPOUT,
-    OUT_WEIGHT, OUT_BIAS, TRAINING, KEY_PADDING_MASK, NEED_WEIGHTS, ATTN_MASK, SEPARATE, Q_WEIGHT,
-    K_WEIGHT, V_WEIGHT, STATIC_K, STATIC_V, AVERAGE, IS_CAUSAL
-};
 
 typedef struct heads {
     cfxi_call *c;

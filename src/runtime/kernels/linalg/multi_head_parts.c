@@ -4,12 +4,7 @@
  * Only the common case: batches, equal sizes of all projections, at most one mask for all heads,
  * and no weights as a result.
  */
-#include "attention_impl.h"
-
-enum {
-    QUERY, KEY, VALUE, NUM_HEADS = 4, IN_WEIGHT, IN_BIAS, BIAS_K, ADD_ZERO = 9, DROPOUT, OUT_WEIGHT,
-    OUT_BIAS, TRAINING, KEY_PADDING_MASK, NEED_WEIGHTS, ATTN_MASK, SEPARATE
-};
+#include "multi_head_impl.h"
 
 bool cfxi_linalg_multi_head_has_parts(const cfxi_call *c)
 {
