@@ -115,6 +115,11 @@ class Lowered:
             self._run = self._made.run
         return self._made
 
+    @property
+    def _run_now(self) -> Callable[..., Any]:
+        """What runs the program with the tensors that it has now."""
+        return self._run if self.state.version == self._version else self._program.run
+
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Returns what the module returns for these arguments."""
         if self._takes_keywords:
@@ -123,8 +128,7 @@ class Lowered:
             args = self._codegen.process_inputs(*args)
         plain = not kwargs and not self._many and len(args) == len(self._inputs)
         bound = args if plain else bind(self._inputs, args, kwargs, self._default)
-        run = self._run if self.state.version == self._version else self._program.run
-        return self._codegen.process_outputs(run(*bound))
+        return self._codegen.process_outputs(self._run_now(*bound))
 
     __call__ = run
 

@@ -140,7 +140,7 @@ class Model:
         self._own = Session(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._own(*args, **kwargs)
+        return self._own(*args, **kwargs) if self._keeps else self._run(None, args, kwargs)
 
     def session(self) -> Session:
         """The same model with a state of its own, as it was when it was saved."""

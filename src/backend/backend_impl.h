@@ -72,6 +72,7 @@ typedef struct cfxi_constants {
     const float *bias;  /* or NULL */
     const float *scale;
     struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
+    cfx_runtime *rt;  /* whose threads pack; NULL: this one alone */
 } cfxi_constants;
 
 /* Operands of one run. */
@@ -194,10 +195,12 @@ void cfxi_backend_packed_release(cfxi_packed *p);  /* NULL is allowed */
 
 /* Weights in panels (tiles.h): `n` columns, `count` blocks of `k` lines. at(ctx, q, p) is where the
  * line p of block q begins in w, its columns `step` apart; `scale` may be NULL. `to` has
- * cfxi_tiles_panels(n) * count * k * CFXI_PANEL floats. */
+ * cfxi_tiles_panels(n) * count * k * CFXI_PANEL floats. The threads of `rt` share the panels; NULL:
+ * this thread alone. */
 typedef int64_t cfxi_line_at(const void *ctx, int64_t q, int64_t p);
-void cfxi_backend_pack(float *to, int64_t n, int64_t count, int64_t k, const float *w, int64_t step,
-                       const float *scale, cfxi_line_at *at, const void *ctx);
+void cfxi_backend_pack(cfx_runtime *rt, float *to, int64_t n, int64_t count, int64_t k,
+                       const float *w, int64_t step, const float *scale, cfxi_line_at *at,
+                       const void *ctx);
 /* The bias, padded with zeros to whole panels. */
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias);
 

@@ -123,7 +123,7 @@ static void pack(conv_kernel *k, const cfxi_constants *from, bool fresh, float *
     for (int64_t g = 0; g < c->groups; g++) {
         const int64_t first = g * c->out_channels;
         if (fresh)
-            cfxi_backend_pack(k->packed + g * group, c->out_channels, k->count, k->k,
+            cfxi_backend_pack(from->rt, k->packed + g * group, c->out_channels, k->count, k->k,
                               from->w + g * c->wg, c->ws[0],
                               from->scale ? from->scale + first : NULL, line_at, k);
         cfxi_backend_pack_bias(bias + g * k->panels * CFXI_PANEL, c->out_channels,

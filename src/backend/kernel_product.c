@@ -92,7 +92,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     }
     k->packed = k->head.packed->data;
     if (fresh)
-        cfxi_backend_pack(k->packed, p->n, 1, p->k, c->w, p->w_n, c->scale, line_at,
+        cfxi_backend_pack(c->rt, k->packed, p->n, 1, p->k, c->w, p->w_n, c->scale, line_at,
                           &k->head.problem);
     float *bias = (float *)(k + 1);
     cfxi_backend_pack_bias(bias, p->n, c->bias);

@@ -5,19 +5,47 @@
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-void cfxi_backend_pack(float *to, int64_t n, int64_t count, int64_t k, const float *w, int64_t step,
-                       const float *scale, cfxi_line_at *at, const void *ctx)
+/* Weights on their way into panels: see cfxi_backend_pack. */
+typedef struct packing {
+    float *to;
+    int64_t n, count, k;
+    const float *w;
+    int64_t step;
+    const float *scale;
+    cfxi_line_at *at;
+    const void *ctx;
+} packing;
+
+enum { MANY_FLOATS = 1 << 16 };  /* that another thread takes at a time */
+
+static void pack_panels(void *ctx, int64_t begin, int64_t end)
 {
-    for (int64_t j = 0; j < n; j += CFXI_PANEL) {
-        const int64_t columns = n - j < CFXI_PANEL ? n - j : CFXI_PANEL;
-        for (int64_t q = 0; q < count; q++)
-            for (int64_t p = 0; p < k; p++, to += CFXI_PANEL) {
-                const float *line = w + at(ctx, q, p) + j * step;
+    const packing *s = ctx;
+    float *to = s->to + begin * s->count * s->k * CFXI_PANEL;
+    for (int64_t j = begin * CFXI_PANEL; j < s->n && j < end * CFXI_PANEL; j += CFXI_PANEL) {
+        const int64_t columns = s->n - j < CFXI_PANEL ? s->n - j : CFXI_PANEL;
+        for (int64_t q = 0; q < s->count; q++)
+            for (int64_t p = 0; p < s->k; p++, to += CFXI_PANEL) {
+                const float *line = s->w + s->at(s->ctx, q, p) + j * s->step;
                 for (int64_t i = 0; i < CFXI_PANEL; i++)
-                    to[i] = i >= columns ? 0 : scale ? line[i * step] * scale[j + i]
-                                                     : line[i * step];
+                    to[i] = i >= columns ? 0 : s->scale ? line[i * s->step] * s->scale[j + i]
+                                                        : line[i * s->step];
             }
     }
+}
+
+void cfxi_backend_pack(cfx_runtime *rt, float *to, int64_t n, int64_t count, int64_t k,
+                       const float *w, int64_t step, const float *scale, cfxi_line_at *at,
+                       const void *ctx)
+{
+    packing s = {to, n, count, k, w, step, scale, at, ctx};
+    const int64_t panels = cfxi_tiles_panels(n);
+    const int64_t floats = count * k * CFXI_PANEL;  /* of a panel */
+    if (rt)
+        cfxi_rt_parallel(rt, panels, floats < MANY_FLOATS ? MANY_FLOATS / (floats + 1) + 1 : 1,
+                         pack_panels, &s);
+    else
+        pack_panels(&s, 0, panels);
 }
 
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias)

@@ -44,6 +44,7 @@ static cfxi_packed *new_packed(size_t floats, const cfx_allocator *allocator, cf
     cfxi_packed *p = cfxi_base_alloc(allocator, block);
     if (!p)
         return cfxi_base_nomem(err), NULL;
+    cfxi_base_prefer_large_pages(p, block);
     *p = (cfxi_packed){.allocator = allocator, .block = block, .bytes = floats * sizeof(float)};
     atomic_init(&p->refs, 1);
     p->data = (float *)(((uintptr_t)(p + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);

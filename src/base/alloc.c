@@ -1,7 +1,9 @@
 /* alloc.c - the default allocator, growing arrays, hashing of bytes. */
+#define _GNU_SOURCE  /* madvise */
 #include "base_impl.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static void *malloc_alloc(void *ctx, size_t size)
 {
@@ -35,6 +37,21 @@ void cfxi_base_free(const cfx_allocator *allocator, void *ptr, size_t size)
         return;
     allocator = cfxi_base_allocator(allocator);
     allocator->free(allocator->ctx, ptr, size ? size : 1);
+}
+
+enum { LARGE_PAGE = 1 << 21 };
+
+void cfxi_base_prefer_large_pages(void *block, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t first = ((uintptr_t)block + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    const uintptr_t last = ((uintptr_t)block + size) / LARGE_PAGE * LARGE_PAGE;
+    if (first < last)
+        madvise((void *)first, last - first, MADV_HUGEPAGE);
+#else
+    (void)block;
+    (void)size;
+#endif
 }
 
 bool cfxi_base_vec_reserve(cfxi_vec *vec, size_t more, size_t item_size,

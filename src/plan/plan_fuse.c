@@ -484,7 +484,7 @@ static cfx_status fuse_from(fuser *f, uint32_t first)
         const cfxi_backend *backend = cfxi_backend_choose(&u.problem, &choosing);
         const bool lasts = cfxi_base_pointers_get(f->how->weights, u.w->storage) != NULL;
         const cfxi_constants constants = {(const float *)(const void *)u.w->data, u.bias, u.scale,
-                                          lasts ? f->how->packs : NULL};
+                                          lasts ? f->how->packs : NULL, f->rt};
         if (backend)
             status = replace(f, &u, backend, &constants);
     }

@@ -102,6 +102,8 @@ static cfx_status fill(cfxi_plan_session *s, cfx_error *err)
     s->left = cfxi_base_alloc(a, (plan->outs.size + 1) * sizeof *s->left);
     s->copies = cfxi_base_alloc(a, (plan->outs.size + 1) * sizeof *s->copies);
     s->raw = cfxi_base_alloc(a, plan->arena + 2 * CFXI_ALIGN);
+    if (s->raw)
+        cfxi_base_prefer_large_pages(s->raw, plan->arena);
     s->steps = cfxi_base_alloc(a, (plan->steps.size + 1) * sizeof *s->steps);
     if (s->steps)
         memset(s->steps, 0, (plan->steps.size + 1) * sizeof *s->steps);

@@ -31,14 +31,20 @@ static cfx_isa machine_isa(void)
 
 /* ---- scratch ------------------------------------------------------------------------------- */
 
-/* Large blocks that were given back wait for the next who asks, by powers of two of their size: a
- * fresh one costs a page fault for every 4 KiB. A slot is taken and filled by exchanging pointers,
- * so threads need no lock. */
+/* Blocks that were given back wait for the next who asks, by powers of two of their size: a fresh
+ * large one costs a page fault for every 4 KiB, and a run that allocates nothing cannot wait for
+ * another thread's. A slot is taken and filled by exchanging pointers, so threads need no lock. */
 enum {
-    SMALLEST_KEPT = 15,  /* 32 KiB: malloc itself is quick below */
-    LARGEST_KEPT = SMALLEST_KEPT + CFXI_SCRATCH_SIZES - 1,
+#if defined(__SANITIZE_ADDRESS__)
+    SMALLEST_KEPT = 15,  /* small blocks have the size that was asked for: who goes beyond it is
+                            seen */
+#else
+    SMALLEST_KEPT = 8,
+#endif
+    LARGEST_KEPT = 24,   /* 16 MiB */
     LARGEST_OFTEN = 21   /* up to 2 MiB a block for each of some threads, above one */
 };
+_Static_assert((int)LARGEST_KEPT < (int)CFXI_SCRATCH_SIZES, "each size class has a place");
 
 /* What stands before the memory that is handed out. */
 typedef struct scratch_head {
@@ -49,10 +55,10 @@ typedef struct scratch_head {
 
 static unsigned size_class(size_t size)
 {
-    for (unsigned k = SMALLEST_KEPT; k <= LARGEST_KEPT; k++)
-        if (size <= (size_t)1 << k)
-            return size > (size_t)1 << (SMALLEST_KEPT - 1) ? k : 0;
-    return 0;
+    unsigned k = 8;  /* 256 bytes */
+    while (k <= LARGEST_KEPT && size > (size_t)1 << k)
+        k++;
+    return k >= SMALLEST_KEPT && k <= LARGEST_KEPT ? k : 0;
 }
 
 static unsigned slots_of(unsigned class)
@@ -65,7 +71,8 @@ void *cfxi_rt_scratch(cfx_runtime *rt, size_t size)
     size_t block;
     unsigned class = size_class(size);
     for (unsigned i = 0; class && i < slots_of(class); i++) {
-        void *kept = atomic_exchange(&rt->scratch[class - SMALLEST_KEPT][i], NULL);
+        void *kept = atomic_load_explicit(&rt->scratch[class][i], memory_order_relaxed)
+                         ? atomic_exchange(&rt->scratch[class][i], NULL) : NULL;
         if (kept)
             return kept;
     }
@@ -93,7 +100,7 @@ void cfxi_rt_scratch_free(cfx_runtime *rt, void *scratch)
     unsigned class = ((scratch_head *)scratch - 1)->log2;
     for (unsigned i = 0; class && i < slots_of(class); i++) {
         void *empty = NULL;
-        if (atomic_compare_exchange_strong(&rt->scratch[class - SMALLEST_KEPT][i], &empty, scratch))
+        if (atomic_compare_exchange_strong(&rt->scratch[class][i], &empty, scratch))
             return;
     }
     scratch_drop(rt, scratch);

@@ -36,7 +36,7 @@
 #include <cfx/library.h>
 
 enum { CFXI_MOST_PARAMS = 28, CFXI_MOST_RESULTS = 8 };
-enum { CFXI_SCRATCH_SIZES = 10, CFXI_SCRATCH_SLOTS = 4 };
+enum { CFXI_SCRATCH_SIZES = 25, CFXI_SCRATCH_SLOTS = 4 };
 
 /* ---- signatures (signature.c) -------------------------------------------------------------- */
 
@@ -87,7 +87,8 @@ struct cfx_runtime {
     _Atomic uint64_t seed;
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
-    _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
+    _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back, by log2
+                                                                         of their size */
     const struct cfx_library *library;  /* or NULL */
 };
 

@@ -4,11 +4,12 @@ The trees of arguments and results are those that cfx.capture has found (structu
 them as values (stored.py). What a program keeps from call to call stays in C.
 """
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .binding import Parameters
 from .stored import Classes, adopted, tree_of, with_classes
-from .structure import Flattened, Rebuilt, Tree
+from .structure import Flattened, Rebuilt, Tree, is_whole_class
 
 
 def plain(value: Any) -> Any:
@@ -29,6 +30,11 @@ def signature_of(parameters: Any) -> inspect.Signature:
     return inspect.Signature(made)
 
 
+def _is_flat(tree: Tree) -> bool:
+    """Whether it is a tuple of leaves."""
+    return tree.kind == "tuple" and all(part.kind is None for part in tree.parts)
+
+
 def _num_leaves(tree: Tree) -> int:
     return 1 if tree.kind is None else sum(map(_num_leaves, tree.parts))
 
@@ -40,34 +46,42 @@ class Structured:
     def __init__(self, structure: Any, names: list[str]) -> None:
         structure, classes = plain(structure), Classes()
         self.names, self.keeps = names, bool(structure["slots"])
-        self.signature = signature_of(structure["parameters"])
+        self.parameters = Parameters(signature_of(structure["parameters"]))
         self.tree = tree_of(structure["arguments"], classes)
         self.leaves = structure["leaves"]
         self.after = [tree_of(tree, classes) for tree in structure["after"]]
         self.assigned = [tree_of(tree, classes) for tree, _ in structure["assigned"]]
         self.result_tree = tree_of(structure["result"], classes)
         self.out = [row if row != ("missing",) else (False, None) for row in structure["out"]]
+        self.flat = _is_flat(self.tree)
+        self.one = (self.result_tree.kind is None and self.out == [(True, None)] and
+                    not self.after and not self.assigned)  # fmt: skip
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
         """The inputs of the graph, and the caller's objects; TypeError if it is not for these
         arguments."""
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
+        values = self.parameters.bind(args, kwargs)
+        if self.flat and all(is_whole_class(type(value)) for value in values):
+            return self._inputs(values), ()
         taken = Flattened()
-        tree = taken.tree(tuple(bound.arguments.values()), ("",))
+        tree = taken.tree(values, ("",))
         if tree != self.tree and not self._adopt(tree):
             raise TypeError("the arguments are nested in another way than they were when the model "
                             "was captured")
+        return self._inputs(taken.leaves), taken.objects
+
+    def _inputs(self, leaves: Sequence[Any]) -> list[Any]:
+        """The leaves of the arguments that are inputs of the graph."""
         inputs = []
-        for (kind, path, *rest), value in zip(self.leaves, taken.leaves):
+        for (kind, path, *rest), value in zip(self.leaves, leaves):
             if kind in ("tensor", "number"):
                 inputs.append(value)
-            elif kind == "again" and value is not taken.leaves[rest[0]]:
+            elif kind == "again" and value is not leaves[rest[0]]:
                 raise TypeError(f"{path} and {self.leaves[rest[0]][1]} are two tensors, but the "
                                 "model was captured with one tensor for both")
             elif kind == "fixed" and not _same(value, rest[0]):
                 raise TypeError(f"{path} is {value!r}, but the model was captured with {rest[0]!r}")
-        return inputs, taken.objects
+        return inputs
 
     def _adopt(self, tree: Tree) -> bool:
         found: dict[type, type] = {}
@@ -78,8 +92,10 @@ class Structured:
         self.after = [with_classes(one, found) for one in self.after]
         return True
 
-    def result(self, value: Any, objects: list[Any]) -> Any:
+    def result(self, value: Any, objects: Sequence[Any]) -> Any:
         """The result of the program; the caller's objects get their new contents."""
+        if self.one:
+            return value[0]
         kept = sum(map(_num_leaves, self.assigned))
         first = sum(map(_num_leaves, self.after))
         rebuilt = Rebuilt(self._leaves(value, range(first, first + kept)), objects)

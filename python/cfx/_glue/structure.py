@@ -11,9 +11,10 @@ Files keep trees (stored.py), and are run without torch: nothing here imports it
 import collections
 import dataclasses
 import enum
+import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 # Objects that nobody looks into: they are compared as a whole.
@@ -187,6 +188,12 @@ KINDS = {
 }  # fmt: skip
 
 
+@functools.lru_cache(maxsize=64)
+def is_whole_class(cls: type) -> bool:
+    """Whether nobody looks into the objects of a class, whatever else is known of it."""
+    return issubclass(cls, _WHOLE) or hasattr(cls, "__dlpack__")
+
+
 def _kind_of(value: Any) -> str | None:
     """How a value is described; None for a leaf."""
     cls = type(value)
@@ -289,7 +296,7 @@ class Rebuilt:
     """Puts values together again. `objects` are taken for the objects of those numbers: they get
     the contents that the tree has for them."""
 
-    def __init__(self, leaves: Any, objects: list[Any]) -> None:
+    def __init__(self, leaves: Any, objects: Sequence[Any]) -> None:
         self.leaves = iter(leaves)
         self.objects: dict[int, Any] = dict(enumerate(objects))
         self.n_given = len(objects)

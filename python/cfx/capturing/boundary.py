@@ -8,11 +8,12 @@ import inspect
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 
 from .. import _core
+from .._glue.binding import Parameters
 from .._glue.codegen import CodeGen
 from .guards import CaptureError, Guard
 from .modes import Around
@@ -38,15 +39,20 @@ class GuardFailure(CaptureError, AssertionError):
     """Something does not hold that was assumed, as the graph found out while it ran."""
 
 
+def raise_guard_failure(error: AssertionError) -> NoReturn:
+    """Raises what a run has raised: a check of the graph's own is a GuardFailure."""
+    if "when this graph was captured" not in str(error):
+        raise error
+    raise GuardFailure(*error.args) from None
+
+
 @contextlib.contextmanager
 def guard_failures() -> Iterator[None]:
-    """A context in which a graph runs: a check of its own that fails is a GuardFailure."""
+    """A context in which a graph runs."""
     try:
         yield
     except AssertionError as error:
-        if "when this graph was captured" not in str(error):
-            raise
-        raise GuardFailure(*error.args) from None
+        raise_guard_failure(error)
 
 
 class Kept:
@@ -168,7 +174,7 @@ class Boundary:
     """The signature of a captured program, and the trees of its arguments and results."""
 
     def __init__(self, signature: inspect.Signature) -> None:
-        self.signature = signature
+        self.signature, self.parameters = signature, Parameters(signature)
         self.around = Around()
         self.tree: Tree | None = None  # of the tuple of all arguments
         self.leaves: list[TensorLeaf | NumberLeaf | FixedLeaf | AgainLeaf] = []
@@ -183,16 +189,15 @@ class Boundary:
         self.out: list[tuple[bool, Any]] = []  # for each leaf: is it of the graph, or this value
 
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
+        return self.parameters.bind(args, kwargs)
 
-    def entry(self, settings: Any) -> "_core._Entry":
+    def entry(self, settings: Any, gradients: bool = True) -> "_core._Entry":
         """What checks a call and makes its result in C, where that knows all kinds of values;
         `call` and `leave` do for all others. `settings`: which modules are
-        training (training.py)."""
+        training (training.py). `gradients` as for Around.refusal."""
         around = self.around
-        plain = not self.slots and not around.asked and around.autocast is None
+        asked = gradients and around.asked
+        plain = not self.slots and not asked and around.autocast is None
         made = not self.slots and not self.after
         paths = tuple(tuple(path.split(".")) if path else () for path in settings.paths)
         return _core._Entry(

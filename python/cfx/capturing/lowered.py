@@ -17,7 +17,9 @@ from .. import _core
 from ..graph import Graph
 from ..lowering import Lowered, lower_graph, read_tensors
 from .boundary import Boundary, Kept, Mismatch, NumberLeaf, OtherState, guard_failures
+from .boundary import raise_guard_failure
 from .guards import CaptureError
+from .training import Settings
 from .._glue.structure import Tree, map_leaves
 
 
@@ -83,6 +85,8 @@ class _Member:
         # whether a container that is an attribute may be a result, too: then the result is a copy
         self.gives_attributes = bool(self.kept) and _has_same(boundary.result)
         self.rules = boundary.inputs[boundary.num_arguments :]
+        entry = boundary.entry(Settings((), ()), gradients=False)
+        self.entry = entry if entry.can_leave else None
 
     def _takes(self, inputs: list[Any]) -> tuple[tuple[str, int, Any, int], ...]:
         """Which inputs are values of the session."""
@@ -95,6 +99,17 @@ class _Member:
         return tuple(found)
 
     def __call__(self, values: tuple, session: Any, structures: dict[str, Any]) -> Any:
+        call = self.entry.enter(None, values) if self.entry is not None else None
+        if call is None:
+            return self._call_slowly(values, session, structures)
+        try:
+            results = self.lowered._run_now(*call.inputs)
+        except AssertionError as error:
+            raise_guard_failure(error)
+        return self.entry.leave(results)
+
+    def _call_slowly(self, values: tuple, session: Any, structures: dict[str, Any]) -> Any:
+        """For arguments of every kind, and programs that change attributes."""
         boundary = self.boundary
         why = boundary.around.refusal(gradients=False)
         if why is not None:
@@ -160,12 +175,17 @@ class LoweredCapture(Lowered):
                     for part in others]  # fmt: skip
         self._members = [_Member(*both) for both in zip((self, *programs), parts)]
         self._session = _core._Session()
+        self._bind = self._members[0].boundary.parameters.bind
+        # most modules have one graph, and change nothing: their calls have nothing to choose
+        self._only = None if others or attributes else self._members[0]
         self._turns: Any = threading.Lock() if attributes else contextlib.nullcontext()
         self.attributes = Attributes(attributes)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        values = self._members[0].boundary.bind(args, kwargs)
+        values = self._bind(args, kwargs)
         structures = self.attributes._structures
+        if self._only is not None:
+            return self._only(values, self._session, structures)
         failed: Exception | None = None
         with self._turns:
             for member in self._members:

@@ -118,7 +118,7 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
     float *out = numbers(m * p.out_row - gap);
     float *operands[CFXI_MOST_POSTS] = {0};
     add_posts(&p, operands, m * p.out_row - gap, rows);
-    const cfxi_constants c = {w, bias, scale, NULL};
+    const cfxi_constants c = {w, bias, scale, NULL, draw(2) ? rt : NULL};
     const bool ran = run_kernel(b, rt, &p, &c, x, out, operands);
     bool same = true;
     for (int64_t i = 0; ran && i < m; i++)
@@ -201,7 +201,7 @@ static bool check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
     float *out = numbers(c->batch * c->ys[0]);
     float *operands[CFXI_MOST_POSTS] = {0};
     add_posts(&p, operands, c->batch * c->ys[0], rows);
-    const cfxi_constants constants = {w, bias, scale, NULL};
+    const cfxi_constants constants = {w, bias, scale, NULL, draw(2) ? rt : NULL};
     const bool ran = run_kernel(b, rt, &p, &constants, x, out, operands);
     bool same = true;
     for (int64_t i = 0; ran && i < c->batch * channels * c->out[1] * c->out[2]; i++) {
@@ -255,11 +255,40 @@ static void check_specials(const cfxi_backend *b)
                             .m = ROWS, .n = COLUMNS, .k = 1, .x_row = 1, .out_row = COLUMNS,
                             .w_k = COLUMNS, .w_n = 1, .num_posts = 1,
                             .posts = {{.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY}}};
-    const cfxi_constants c = {w, NULL, NULL, NULL};
+    const cfxi_constants c = {w, NULL, NULL, NULL, NULL};
     CHECK(run_kernel(b, rt, &p, &c, x, out, (float *const[CFXI_MOST_POSTS]){0}));
     for (int i = 0; i < COLUMNS; i++)
         CHECK(isnan(out[i]) && isinf(out[COLUMNS + i]) && out[2 * COLUMNS + i] == 0 &&
               out[3 * COLUMNS + i] == 0);
+    cfx_runtime_free(rt);
+}
+
+static int64_t line_of(const void *ctx, int64_t q, int64_t p)
+{
+    return q * *(const int64_t *)ctx + p;
+}
+
+/* Threads that share the packing give what one gives: with whole and with broken panels. */
+TEST(packing_is_shared)
+{
+    const int64_t block = 700;
+    const int64_t count = 3;
+    const cfx_runtime_options options = {.threads = 2};
+    cfx_runtime *rt = cfx_runtime_new(&options, NULL);
+    for (int64_t n = 1; n < 200; n += 37) {
+        const int64_t floats = cfxi_tiles_panels(n) * count * block * CFXI_PANEL;
+        float *w = numbers(n * count * block);
+        float *scale = numbers(n);
+        float *alone = numbers(floats);
+        float *shared = numbers(floats);
+        cfxi_backend_pack(NULL, alone, n, count, block, w, count * block, scale, line_of, &block);
+        cfxi_backend_pack(rt, shared, n, count, block, w, count * block, scale, line_of, &block);
+        CHECK(memcmp(alone, shared, (size_t)floats * sizeof *alone) == 0);
+        free(w);
+        free(scale);
+        free(alone);
+        free(shared);
+    }
     cfx_runtime_free(rt);
 }
 
