@@ -1,8 +1,10 @@
 """torch.compile(model, backend="cfx"): results, gradients, effects, what runs where, fallbacks."""
 import copy
+import os
 import subprocess
 import sys
 import warnings
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import zoo  # noqa: E402
 
 STRICT = {"strict": True}
+FULL = os.environ.get("CFX_FULL") == "1"
 F = nn.functional
 
 
@@ -39,7 +42,10 @@ def graphs(model):
 # ---- inference ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mlp", "resnet18", "bert", "gpt2", "vit_b_16"])
+MODELS = ["resnet18", "gpt2", "bert", "vit_b_16", "mobilenet_v3"][:5 if FULL else 2]
+
+
+@pytest.mark.parametrize("name", MODELS)
 @torch.no_grad()
 def test_models_run_in_c_as_a_whole(name):
     model, inputs = zoo.make(name, small=True)
@@ -196,7 +202,7 @@ def train(model, run, inputs):
     return loss.detach(), [p.grad for p in model.parameters()], list(model.buffers())
 
 
-@pytest.mark.parametrize("name", ["mlp", "bert", "gpt2", "unet", "vit_b_16"])
+@pytest.mark.parametrize("name", ["mlp", "gpt2", "bert", "unet", "vit_b_16"][:5 if FULL else 2])
 def test_models_train_in_c(name):
     model, inputs = zoo.make(name, small=True)
     model.train()
@@ -297,10 +303,11 @@ def test_a_program_that_fails_where_pytorch_does_not(monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"thread": 2}, "no option 'thread'; its options are threads, smallest, strict"),
+    ({"thread": 2}, "no option 'thread'; its options are threads, smallest, strict, freeze"),
     ({"threads": 0}, "'threads' must be an integer of at least 1, not 0"),
     ({"smallest": "2"}, "'smallest' must be an integer of at least 1, not '2'"),
     ({"strict": 1}, "'strict' must be True or False, not 1"),
+    ({"freeze": None}, "'freeze' must be True or False, not None"),
 ])  # fmt: skip
 def test_wrong_options(options, message):
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=message):
@@ -325,9 +332,11 @@ def test_the_back_end_is_found_without_importing_interop():
     code = ("import sys, cfx\n"
             "from importlib.metadata import entry_points\n"
             "(found,) = entry_points(group='torch_dynamo_backends', name='cfx')\n"
-            "print('cfx.interop' in sys.modules, found.load().__module__)")
+            "print('cfx.interop' in sys.modules, found.value)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["False", "cfx.interop.backend"], done.stderr
+    assert done.stdout.split() == ["False", "cfx.interop.backend:backend"], done.stderr
+    (found,) = entry_points(group="torch_dynamo_backends", name="cfx")
+    assert found.load() is cfx.interop.backend.backend
     assert "cfx" in torch._dynamo.list_backends()
 
 

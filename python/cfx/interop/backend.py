@@ -16,6 +16,7 @@ import torch
 from .. import ops
 from .._core import Runtime
 from .explained import CompileReport, GraphReport
+from .frozen import Frozen, static_inputs
 from .parts import Parts, compile_parts, value_of, why_not_tensor
 from .second import Again
 
@@ -34,6 +35,7 @@ class Settings(NamedTuple):
     threads: int | None = None  # of the programs in C; None: as many as cfx uses by default
     smallest: int = 2  # calls that a program must have to be worth crossing over to C
     strict: bool = False  # raise an error where a graph would fall back to PyTorch
+    freeze: bool = False  # pack weights; changes that PyTorch does not count are not seen
 
 
 def _settings(options: dict[str, Any] | None) -> Settings:
@@ -48,8 +50,10 @@ def _settings(options: dict[str, Any] | None) -> Settings:
         if value is not None and (type(value) is not int or value < least):
             raise ValueError(f"the option '{name}' must be an integer of at least {least}, not "
                              f"{value!r}")
-    if type(settings.strict) is not bool:
-        raise ValueError(f"the option 'strict' must be True or False, not {settings.strict!r}")
+    for name in ("strict", "freeze"):
+        value = getattr(settings, name)
+        if type(value) is not bool:
+            raise ValueError(f"the option '{name}' must be True or False, not {value!r}")
     return settings
 
 
@@ -145,11 +149,27 @@ class CompiledGraph:
         return results
 
 
+def _freeze(gm: Any, parts: Parts, report: GraphReport, settings: Settings) -> Parts:
+    """The same with packed weights, if it has any."""
+    positions = static_inputs(gm)
+    if not positions or report.kind != "inference":
+        return parts
+
+    def pack(weights: dict[int, torch.Tensor]) -> Callable[..., Any]:
+        made = compile_parts(gm, _runtime(settings.threads), settings.smallest, weights)
+        report.packed = made.packed
+        return made.run
+
+    return parts._replace(run=Frozen(pack, parts.run, positions))
+
+
 def _compile(gm: Any, settings: Settings, report: GraphReport) -> Callable[..., Any]:
     begun = time.perf_counter()
     try:
         parts = compile_parts(gm, _runtime(settings.threads), settings.smallest)
         report.set_parts(parts)
+        if settings.freeze:
+            parts = _freeze(gm, parts, report, settings)
         made: Callable[..., Any] = CompiledGraph(gm, parts, report, settings)
     except Exception as error:
         if settings.strict:
@@ -225,6 +245,7 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
         op: rule for op, rule in torch._decomp.decomposition_table.items()
         if isinstance(op, torch._ops.OpOverload) and op.namespace == "aten"
         and torch.Tag.nondeterministic_seeded not in op.tags and ops.find(op) is None
+        and not op.name().startswith("aten::lift")  # AOTAutograd has a way of its own for it
     }  # fmt: skip
 
 

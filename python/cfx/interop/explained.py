@@ -21,6 +21,7 @@ class GraphReport:
         self.programs: list[int] = []  #: calls of each program in C
         self.left: list[Left] = []  #: calls in PyTorch
         self.crossings = 0  #: changes between C and PyTorch in one run
+        self.packed = 0  #: weights that were packed, with the option "freeze"
         self.fallback: str | None = None  #: why all of it runs in PyTorch
         self.seconds = 0.0  #: what the back end took to compile it
         self.runs = 0  #: how often it has run
@@ -54,7 +55,7 @@ class GraphReport:
             return f"{head}{self.calls} calls in PyTorch: {self.fallback}"
         lines = [f"{head}{self.in_c} calls in C, {len(self.left)} in PyTorch, {len(self.programs)} "
                  f"programs, {self.crossings} crossings; compiled in {self.seconds * 1e3:.1f} ms, "
-                 f"{self.runs} runs"]  # fmt: skip
+                 f"{self.runs} runs" + (f", {self.packed} weights packed" if self.packed else "")]
         rows = collections.Counter((left.target, left.why) for left in self.left)
         for (target, why), count in rows.most_common():
             places = sorted({x.where for x in self.left if x.target == target and x.where})

@@ -3,9 +3,14 @@ PyTorch; the others are gathered into as few programs as possible.
 
 A graph whose calls only compute is partitioned freely (cfx_graph_partition). If a call writes to a
 value, or might, no call moves past another: programs are then runs of neighbouring calls.
+
+Programs are planned. What a graph reads of its module may change between two runs, so it is given
+to programs as an input; only tensors that the caller names are constants, which plans pack.
 """
+import functools
 import operator
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -27,6 +32,8 @@ _CALLS = ("call_function", "call_method", "call_module")
 _ALONE, _WRITES, _DRAWS = 1, 2, 4  # of _core._effects
 _RANDOM = "it draws random numbers, which are to be those of PyTorch"
 _PROGRAM = "cfx_program_"
+_LITERAL = "_tensor_constant"  # what torch.compile calls a tensor that the program's text holds
+_WEIGHT = "cfx_weight_"
 _SMALL = "a program in C for so few calls is not worth two crossings"
 
 
@@ -47,6 +54,7 @@ class Parts(NamedTuple):
     left: list[Left]
     crossings: int  # how often a run changes between C and PyTorch
     writes: bool  # some call writes to a value
+    packed: int = 0  # how many weights its programs have taken as constants
 
 
 # ---- what cannot be in C -----------------------------------------------------------------------
@@ -125,13 +133,28 @@ def _free_masks(graph: Graph) -> None:
         graph.erase_node(node)
 
 
+def _schemas(node: Node) -> list[Any]:
+    """Those of torch's operator that a call of one of its built-in functions or methods means."""
+    target: Any = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return [target._schema]
+    is_built_in = isinstance(target, (types.BuiltinFunctionType, types.MethodDescriptorType))
+    name = target.__name__ if is_built_in else target
+    if not isinstance(name, str) or "out" in node.kwargs or "batch_norm" in name:
+        return []  # norms write to statistics, which their schemas do not say
+    packet = getattr(torch.ops.aten, name, None)
+    overloads = packet.overloads() if packet is not None else []
+    return [getattr(packet, o)._schema for o in overloads if "out" not in o]
+
+
 def _may_write(node: Node) -> bool:
     """Whether a call that is not in the operator table may write to a value."""
-    if node.target is dropout_mask:
+    if node.target in (dropout_mask, operator.getitem):
         return False
-    if isinstance(node.target, torch._ops.OpOverload):
-        return bool(node.target._schema.is_mutable)
-    return node.target is not operator.getitem and _row(node) is None
+    schemas = _schemas(node)
+    if schemas:
+        return any(schema.is_mutable for schema in schemas)
+    return _row(node) is None
 
 
 def _row(node: Node) -> str | None:
@@ -154,9 +177,27 @@ def bump(tensors: Any) -> None:
             torch.autograd.graph.increment_version(tensor)
 
 
-def _program(graph: Graph, root: Any, runtime: Runtime | None) -> Callable[..., Any]:
-    run = _core._Program(graph, read_tensors(graph, root), runtime).run
-    written = _core._written_inputs(graph)
+def _read_constants(graph: Graph, constants: Mapping[int, str], root: Any) -> None:
+    """Inputs of the graph become what it reads from these paths of `root`."""
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    first = inputs[0] if inputs else None
+    for i in constants:
+        if inputs[i] is first:
+            first = first.next
+        else:
+            first.prepend(inputs[i])
+    graph._unlift_params(list(constants.values()), root)
+
+
+def _program(graph: Graph, root: Any, runtime: Runtime | None,
+             constants: Mapping[int, str]) -> Callable[..., Any]:  # fmt: skip
+    """Runs the graph, without those of its inputs that are constants, at these paths of `root`."""
+    loose = _core._attributes_read(graph)  # in regions of loops: they may change, so it has no plan
+    _read_constants(graph, constants, root)
+    program = _core._Program(graph, read_tensors(graph, root), runtime)
+    if not loose:
+        program.compile(None, False, None)
+    run, written = program.run, _core._written_inputs(graph)
     if not written:
         return run
 
@@ -246,23 +287,31 @@ def _small_parts(parts: list[dict[Node, int]], smallest: int) -> dict[str, str]:
     return {node.name: _SMALL for part in few for node in part}
 
 
-def _fuse(low: _Lowering, parts: list[dict[Node, int]], runtime: Runtime | None) -> Parts:
+def _count_weights(constants: Mapping[str, str]) -> int:
+    return sum(path.startswith(_WEIGHT) for path in constants.values())
+
+
+def _fuse(low: _Lowering, parts: list[dict[Node, int]], runtime: Runtime | None,
+          constants: Mapping[str, str]) -> Parts:  # fmt: skip
     """Puts a call of a program in the place of each part."""
     graph, module = low.graph, low.module
     left, writes = low.left(), low.writes()
     for i, part in enumerate(parts):
         nodes = sorted(part, key=lambda node: node._sort_key)
         inner, inputs, outputs = graph._extract(nodes, None, None, 0)
+        known = {k: constants[n.name] for k, n in enumerate(inputs) if n.name in constants}
         path = f"{_PROGRAM}{i}"
-        module.add_submodule(path, _Part(_program(inner, module, runtime)))
-        graph._insert_fused(path, list(inputs), list(outputs), operator.getitem,
-                            len(outputs) != 1, nodes[-1])
+        module.add_submodule(path, _Part(_program(inner, module, runtime, known)))
+        given = [node for k, node in enumerate(inputs) if k not in known]
+        graph._insert_fused(path, given, list(outputs), operator.getitem, len(outputs) != 1,
+                            nodes[-1])
         for node in reversed(nodes):
             graph.erase_node(node)
     graph._pass("toposort")
     module.graph = graph
     sizes = [len(part) for part in parts]
-    return Parts(module.forward, sizes, left, _count_crossings(graph), writes)
+    return Parts(module.forward, sizes, left, _count_crossings(graph), writes,
+                 _count_weights(constants))
 
 
 def _count_crossings(graph: Graph) -> int:
@@ -275,19 +324,71 @@ def _count_crossings(graph: Graph) -> int:
     return max(len(kinds) - 1, 0)
 
 
-def compile_parts(gm: Any, runtime: Runtime | None, smallest: int = 2) -> Parts:
+def _whole(low: _Lowering, runtime: Runtime | None, constants: Mapping[str, str]) -> Parts:
+    """All of a graph as one program."""
+    graph = low.graph
+    calls, writes = sum(node.op in _CALLS for node in graph.nodes), low.writes()
+    inputs = [node.name for node in graph.nodes if node.op == "placeholder"]
+    known = {i: constants[name] for i, name in enumerate(inputs) if name in constants}
+    run = program = _program(graph, low.module, runtime, known)
+    if known:
+        given = [i for i in range(len(inputs)) if i not in known]
+
+        def run(*inputs: Any) -> Any:
+            return program(*[inputs[i] for i in given])
+
+    return Parts(run, [calls] if calls else [], [], 0, writes,
+                 _count_weights(constants))
+
+
+class _Source:
+    """A graph of torch.compile that is to be compiled. What it reads of its module becomes inputs,
+    the first ones: `read`. `constants` are the inputs that do not change, with a path of the module
+    that holds each."""
+
+    def __init__(self, gm: Any, weights: Mapping[int, torch.Tensor]) -> None:
+        self.module = from_torch(gm)
+        graph = self.graph = self.module.graph
+        _declare_numbers(graph)
+        _free_masks(graph)
+        names = [node.name for node in graph.nodes if node.op == "placeholder"]
+        held = read_tensors(graph, self.module)
+        paths = graph._lift_params(self.module)
+        self.read = [held[path] for path in paths]
+        read = [node.name for node in graph.nodes if node.op == "placeholder"][:len(paths)]
+        self.constants = {n: p for n, p in zip(read, paths) if p.startswith(_LITERAL)}
+        for i, weight in weights.items():
+            self.module.register_buffer(f"{_WEIGHT}{i}", weight.detach())
+            self.constants[names[i]] = f"{_WEIGHT}{i}"
+
+    def run(self, parts: Parts) -> Parts:
+        """What a caller gets who has only the graph's own inputs."""
+        run = functools.partial(parts.run, *self.read) if self.read else parts.run
+        return parts._replace(run=run)
+
+
+def _unwritten(low: _Lowering, constants: Mapping[str, str]) -> dict[str, str]:
+    """The constants that no call writes to."""
+    if any(low.is_left(node) and _may_write(node) for node in low.graph.nodes):
+        return {n: p for n, p in constants.items() if p.startswith(_LITERAL)}
+    inputs = [node.name for node in low.graph.nodes if node.op == "placeholder"]
+    written = {inputs[i] for i in _core._written_inputs(low.graph)}
+    return {n: p for n, p in constants.items() if n not in written}
+
+
+def compile_parts(gm: Any, runtime: Runtime | None, smallest: int = 2,
+                  weights: Mapping[int, torch.Tensor] | None = None) -> Parts:  # fmt: skip
     """A torch.fx.GraphModule that torch.compile has made, as programs in C. A program with fewer
-    than `smallest` calls that compute something is left to PyTorch."""
-    module = from_torch(gm)
-    source = module.graph
-    _declare_numbers(source)
-    _free_masks(source)
+    than `smallest` calls that compute something is left to PyTorch. `weights`: the inputs, by
+    position, that are these tensors in every run, with these elements; unless the graph itself
+    writes to them."""
+    made = _Source(gm, weights or {})
+    source, module = made.graph, made.module
     stay = _reasons(source)
     low = _Lowering(module, source, stay)
+    constants = _unwritten(low, made.constants)
     if not low.left():
-        calls = sum(node.op in _CALLS for node in low.graph.nodes)
-        run = _program(low.graph, module, runtime)
-        return Parts(run, [calls] if calls else [], [], 0, low.writes())
+        return made.run(_whole(low, runtime, constants))
     in_order = low.writes()
     draws = low.draws()
     while True:
@@ -297,8 +398,8 @@ def compile_parts(gm: Any, runtime: Runtime | None, smallest: int = 2) -> Parts:
             stay = {**stay, **small}
             low = _Lowering(module, source, stay)
             continue
-        made = _fuse(low, parts, runtime)
+        fused = _fuse(low, parts, runtime, constants)
         if in_order or low.draws() == draws:
-            return made
+            return made.run(fused)
         in_order = True  # random numbers must be drawn in the same order
         low = _Lowering(module, source, stay)
