@@ -14,6 +14,7 @@
 #include "chain.h"
 
 #include "runtime/kernels/conv/conv_impl.h"
+#include "runtime/kernels/linalg/attention_impl.h"
 #include "runtime/kernels/tiles/tiles.h"
 
 enum { CFXI_MOST_POSTS = 6 };
@@ -40,14 +41,19 @@ typedef struct cfxi_post {
     size_t operands[CFXI_CHAIN_INPUTS];  /* CHAIN: which of cfxi_run.operands; [0] is not used */
 } cfxi_post;
 
-typedef enum cfxi_problem_kind { CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN } cfxi_problem_kind;
+typedef enum cfxi_problem_kind {
+    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION
+} cfxi_problem_kind;
 
 /* float32. Strides are in elements.
  *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
  *                out
  *   CONVOLUTION  of images whose channels lie side by side (channels last), in x and in out, with
  *                weights of any strides: `conv`, without the addresses
- *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements */
+ *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements
+ *   ATTENTION    softmax(scale q k^T + mask) v of tensors whose rows lie side by side, batches
+ *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
+ *                value together */
 typedef struct cfxi_onednn cfxi_onednn;
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
@@ -60,6 +66,8 @@ typedef struct cfxi_problem {
     int64_t w_k, w_n;
     cfxi_conv conv;
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
+    double scale;             /* ATTENTION */
+    bool causal;
     bool has_bias;
     size_t num_posts;
     cfxi_post posts[CFXI_MOST_POSTS];
@@ -72,6 +80,7 @@ typedef struct cfxi_constants {
     const float *bias;  /* or NULL */
     const float *scale;
     struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
+    cfx_tensor *mask;          /* ATTENTION: one that does not change; or NULL */
 } cfxi_constants;
 
 /* Operands of one run. */
@@ -80,8 +89,9 @@ typedef struct cfxi_run {
     const float *x;
     float *out;
     const float *operands[CFXI_MOST_OPERANDS];    /* of posts */
-    const cfx_tensor *tensors[CFXI_CHAIN_INPUTS];  /* of a CHAIN: its inputs, and its result */
-    const cfx_tensor *out_tensor;
+    /* Of a CHAIN: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not constant. */
+    const cfx_tensor *tensors[CFXI_CHAIN_INPUTS];
+    cfx_tensor *out_tensor;  /* of both */
 } cfxi_run;
 
 typedef struct cfxi_kernel cfxi_kernel;
@@ -109,7 +119,7 @@ struct cfxi_kernel {
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
-    cfxi_backend_chain;
+    cfxi_backend_chain, cfxi_backend_attention;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 

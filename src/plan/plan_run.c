@@ -222,10 +222,10 @@ static cfx_status run_kernel(const cfxi_plan_session *s, cfx_runtime *rt, const 
     cfxi_run r = {.rt = rt, .x = step->x != CFXI_NONE ? floats(s, step->x) : NULL,
                   .out = (float *)(void *)s->headers[step->out].data,
                   .out_tensor = &s->headers[step->out]};
-    const bool chain = step->kernel->problem.kind == CFXI_CHAIN;
+    const cfxi_problem_kind kind = step->kernel->problem.kind;
     for (size_t i = 0; i < step->num_operands; i++) {
         r.operands[i] = floats(s, step->operands[i]);
-        if (chain)
+        if (kind == CFXI_CHAIN || kind == CFXI_ATTENTION)
             r.tensors[i] = &s->headers[step->operands[i]];
     }
     return step->kernel->backend->run(step->kernel, &r, err);
@@ -287,7 +287,8 @@ static double flops_of(const cfxi_step *step, const ready_step *ready)
     if (!p)
         return (double)cfxi_rt_flops(&ready->call, step->op, step->num_args, step->results[0]);
     switch (p->kind) {
-    case CFXI_PRODUCT: return 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    case CFXI_PRODUCT: case CFXI_ATTENTION:
+        return 2.0 * (double)p->m * (double)p->n * (double)p->k;
     case CFXI_CHAIN: return (double)p->m * (double)p->chain->num_ops;
     case CFXI_CONVOLUTION: break;
     }
