@@ -42,7 +42,7 @@ typedef struct cfxi_post {
 } cfxi_post;
 
 typedef enum cfxi_problem_kind {
-    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION
+    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM
 } cfxi_problem_kind;
 
 /* float32. Strides are in elements.
@@ -53,8 +53,12 @@ typedef enum cfxi_problem_kind {
  *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements
  *   ATTENTION    softmax(scale q k^T + mask) v of tensors whose rows lie side by side, batches
  *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
- *                value together */
+ *                value together
+ *   LSTM         layers in one direction, steps first; all tensors are contiguous: `lstm` */
 typedef struct cfxi_onednn cfxi_onednn;
+typedef struct cfxi_lstm {
+    int64_t steps, batch, input, hidden, layers;
+} cfxi_lstm;
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
@@ -68,6 +72,7 @@ typedef struct cfxi_problem {
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
     double scale;             /* ATTENTION */
     bool causal;
+    cfxi_lstm lstm;
     bool has_bias;
     size_t num_posts;
     cfxi_post posts[CFXI_MOST_POSTS];
@@ -80,7 +85,9 @@ typedef struct cfxi_constants {
     const float *bias;  /* or NULL */
     const float *scale;
     struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
-    cfx_tensor *mask;          /* ATTENTION: one that does not change; or NULL */
+    /* ATTENTION: the mask, if it does not change. LSTM: h and c, if they do not change, and of each
+     * layer the weights of input and state and their biases. What is not there is NULL. */
+    cfx_tensor *const *tensors;
 } cfxi_constants;
 
 /* Operands of one run. */
@@ -89,9 +96,10 @@ typedef struct cfxi_run {
     const float *x;
     float *out;
     const float *operands[CFXI_MOST_OPERANDS];    /* of posts */
-    /* Of a CHAIN: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not constant. */
-    const cfx_tensor *tensors[CFXI_CHAIN_INPUTS];
-    cfx_tensor *out_tensor;  /* of both */
+    /* Of a CHAIN: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not constant. Of an
+     * LSTM: where h and c go, then h and c, of those that are not constant. */
+    cfx_tensor *tensors[CFXI_CHAIN_INPUTS];
+    cfx_tensor *out_tensor;  /* of all but products and convolutions */
 } cfxi_run;
 
 typedef struct cfxi_kernel cfxi_kernel;
@@ -119,7 +127,7 @@ struct cfxi_kernel {
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
-    cfxi_backend_chain, cfxi_backend_attention;
+    cfxi_backend_chain, cfxi_backend_attention, cfxi_backend_lstm;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 

@@ -26,7 +26,8 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     if (!k)
         return cfxi_base_nomem(err), NULL;
     *k = (attention_kernel){.head = {&cfxi_backend_attention, allocator, *p, sizeof *k, NULL},
-                            .mask = c->mask ? cfx_tensor_retain(c->mask) : NULL};
+                            .mask = c->tensors[0] ? cfx_tensor_retain(c->tensors[0])
+                                                  : NULL};
     return &k->head;
 }
 

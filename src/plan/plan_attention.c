@@ -400,7 +400,8 @@ static cfx_status make_step(const finder *f, const attention *a, uint32_t number
         .causal = a->causal, .m = cfxi_tensor_numel(out) / values,
         .n = k->size[k->ndim - 2], .k = k->size[k->ndim - 1] + values};
     const bool constant = a->mask && cfxi_rt_can_read(a->mask);
-    const cfxi_constants constants = {.mask = constant ? a->mask : NULL};
+    cfx_tensor *const mask = constant ? a->mask : NULL;
+    const cfxi_constants constants = {.tensors = &mask};
     s->kernel =
         cfxi_backend_attention.prepare(&problem, &constants, plan->allocator, f->err);
     if (!s->kernel)

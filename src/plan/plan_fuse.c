@@ -519,6 +519,7 @@ cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how 
 {
     fuser f = {.plan = plan, .rt = rt, .how = how, .err = err};
     CFX_TRY(cfxi_plan_fuse_attention(plan, rt, err));
+    CFX_TRY(cfxi_plan_lstms(plan, err));
     cfx_status status = cfxi_plan_groups_find(&f.groups, plan, rt, err);
     for (uint32_t i = 0; status == CFX_OK && i < plan->steps.size; i++)
         if (!cfxi_plan_step(plan, i)->removed && !cfxi_plan_step(plan, i)->kernel)

@@ -222,10 +222,9 @@ static cfx_status run_kernel(const cfxi_plan_session *s, cfx_runtime *rt, const 
     cfxi_run r = {.rt = rt, .x = step->x != CFXI_NONE ? floats(s, step->x) : NULL,
                   .out = (float *)(void *)s->headers[step->out].data,
                   .out_tensor = &s->headers[step->out]};
-    const cfxi_problem_kind kind = step->kernel->problem.kind;
     for (size_t i = 0; i < step->num_operands; i++) {
         r.operands[i] = floats(s, step->operands[i]);
-        if (kind == CFXI_CHAIN || kind == CFXI_ATTENTION)
+        if (i < CFXI_CHAIN_INPUTS)
             r.tensors[i] = &s->headers[step->operands[i]];
     }
     return step->kernel->backend->run(step->kernel, &r, err);
@@ -281,6 +280,12 @@ static uint64_t bytes_of(const cfxi_plan *plan, const cfxi_step *step)
     return bytes;
 }
 
+static double lstm_flops(const cfxi_lstm *l)
+{
+    const double inputs = (double)(l->input + (l->layers - 1) * l->hidden + l->layers * l->hidden);
+    return 8.0 * (double)l->steps * (double)l->batch * (double)l->hidden * inputs;
+}
+
 static double flops_of(const cfxi_step *step, const ready_step *ready)
 {
     const cfxi_problem *p = step->kernel ? &step->kernel->problem : NULL;
@@ -290,6 +295,7 @@ static double flops_of(const cfxi_step *step, const ready_step *ready)
     case CFXI_PRODUCT: case CFXI_ATTENTION:
         return 2.0 * (double)p->m * (double)p->n * (double)p->k;
     case CFXI_CHAIN: return (double)p->m * (double)p->chain->num_ops;
+    case CFXI_LSTM: return lstm_flops(&p->lstm);
     case CFXI_CONVOLUTION: break;
     }
     const cfxi_conv *c = &p->conv;
