@@ -14,6 +14,7 @@
 #include "chain.h"
 
 #include "runtime/kernels/conv/conv_impl.h"
+#include "runtime/kernels/linalg/attention_impl.h"
 #include "runtime/kernels/tiles/tiles.h"
 
 enum { CFXI_MOST_POSTS = 6 };
@@ -40,15 +41,24 @@ typedef struct cfxi_post {
     size_t operands[CFXI_CHAIN_INPUTS];  /* CHAIN: which of cfxi_run.operands; [0] is not used */
 } cfxi_post;
 
-typedef enum cfxi_problem_kind { CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN } cfxi_problem_kind;
+typedef enum cfxi_problem_kind {
+    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM
+} cfxi_problem_kind;
 
 /* float32. Strides are in elements.
  *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
  *                out
  *   CONVOLUTION  of images whose channels lie side by side (channels last), in x and in out, with
  *                weights of any strides: `conv`, without the addresses
- *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements */
+ *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements
+ *   ATTENTION    softmax(scale q k^T + mask) v of tensors whose rows lie side by side, batches
+ *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
+ *                value together
+ *   LSTM         layers in one direction, steps first; all tensors are contiguous: `lstm` */
 typedef struct cfxi_onednn cfxi_onednn;
+typedef struct cfxi_lstm {
+    int64_t steps, batch, input, hidden, layers;
+} cfxi_lstm;
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
@@ -60,6 +70,9 @@ typedef struct cfxi_problem {
     int64_t w_k, w_n;
     cfxi_conv conv;
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
+    double scale;             /* ATTENTION */
+    bool causal;
+    cfxi_lstm lstm;
     bool has_bias;
     size_t num_posts;
     cfxi_post posts[CFXI_MOST_POSTS];
@@ -73,6 +86,9 @@ typedef struct cfxi_constants {
     const float *scale;
     struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
     cfx_runtime *rt;  /* whose threads pack; NULL: this one alone */
+    /* ATTENTION: the mask, if it does not change. LSTM: h and c, if they do not change, and of each
+     * layer the weights of input and state and their biases. What is not there is NULL. */
+    cfx_tensor *const *tensors;
 } cfxi_constants;
 
 /* Operands of one run. */
@@ -81,8 +97,10 @@ typedef struct cfxi_run {
     const float *x;
     float *out;
     const float *operands[CFXI_MOST_OPERANDS];    /* of posts */
-    const cfx_tensor *tensors[CFXI_CHAIN_INPUTS];  /* of a CHAIN: its inputs, and its result */
-    const cfx_tensor *out_tensor;
+    /* Of a CHAIN: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not constant. Of an
+     * LSTM: where h and c go, then h and c, of those that are not constant. */
+    cfx_tensor *tensors[CFXI_CHAIN_INPUTS];
+    cfx_tensor *out_tensor;  /* of all but products and convolutions */
 } cfxi_run;
 
 typedef struct cfxi_kernel cfxi_kernel;
@@ -110,7 +128,7 @@ struct cfxi_kernel {
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
-    cfxi_backend_chain;
+    cfxi_backend_chain, cfxi_backend_attention, cfxi_backend_lstm;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 

@@ -483,8 +483,10 @@ static cfx_status fuse_from(fuser *f, uint32_t first)
         u.problem.onednn = f->how->onednn;
         const cfxi_backend *backend = cfxi_backend_choose(&u.problem, &choosing);
         const bool lasts = cfxi_base_pointers_get(f->how->weights, u.w->storage) != NULL;
-        const cfxi_constants constants = {(const float *)(const void *)u.w->data, u.bias, u.scale,
-                                          lasts ? f->how->packs : NULL, f->rt};
+        const cfxi_constants constants = {.w = (const float *)(const void *)u.w->data,
+                                          .bias = u.bias, .scale = u.scale,
+                                          .packs = lasts ? f->how->packs : NULL,
+                                           .rt = f->rt};
         if (backend)
             status = replace(f, &u, backend, &constants);
     }
@@ -517,6 +519,8 @@ cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how 
                           cfx_error *err)
 {
     fuser f = {.plan = plan, .rt = rt, .how = how, .err = err};
+    CFX_TRY(cfxi_plan_fuse_attention(plan, rt, err));
+    CFX_TRY(cfxi_plan_lstms(plan, err));
     cfx_status status = cfxi_plan_groups_find(&f.groups, plan, rt, err);
     for (uint32_t i = 0; status == CFX_OK && i < plan->steps.size; i++)
         if (!cfxi_plan_step(plan, i)->removed && !cfxi_plan_step(plan, i)->kernel)

@@ -24,8 +24,9 @@ static void note_readers(cfxi_groups *g, bool counts)
     const cfxi_plan *plan = g->plan;
     for (uint32_t i = 0; i < plan->steps.size; i++) {
         reading r = {g, i, counts};
-        for (size_t k = 0; k < cfxi_plan_step(plan, i)->num_args; k++)
-            cfxi_plan_visit(plan, cfxi_plan_step(plan, i)->args[k], note_reader, &r);
+        const cfxi_step *s = cfxi_plan_step(plan, i);
+        for (size_t k = 0; k < s->num_args && !s->removed; k++)
+            cfxi_plan_visit(plan, s->args[k], note_reader, &r);
     }
     reading result = {g, CFXI_NONE, counts};
     for (size_t i = 0; i < plan->outs.size; i++)
@@ -52,7 +53,7 @@ static cfx_status find_readers(cfxi_groups *g, cfx_error *err)
         g->writer[i] = CFXI_NONE;
     for (uint32_t i = 0; i < plan->steps.size; i++) {
         const cfxi_step *s = cfxi_plan_step(plan, i);
-        for (size_t k = 0; k < s->num_results; k++) {
+        for (size_t k = 0; k < s->num_results && !s->removed; k++) {
             const uint32_t t = s->results[k].kind == CFX_DATUM_TENSOR
                                    ? cfxi_plan_number(plan, s->results[k].as.tensor) : CFXI_NONE;
             if (t != CFXI_NONE)
@@ -165,7 +166,8 @@ static bool describe(const cfxi_plan *plan, cfx_runtime *rt, const cfxi_step *s,
     stand_in args[MOST_ARGS];
     stand_in out;
     cfxi_map map = {.n = 0};
-    if (!(cfx_operator_flags(s->op) & CFX_OPERATOR_ELEMENTWISE) || cfxi_rt_is_by_rule(s->op) ||
+    if (s->removed || s->kernel || !(cfx_operator_flags(s->op) & CFX_OPERATOR_ELEMENTWISE) ||
+        cfxi_rt_is_by_rule(s->op) ||
         s->num_results != 1 || s->chosen || s->results[0].kind != CFX_DATUM_TENSOR ||
         s->results[0].as.tensor->dtype != CFX_DTYPE_FLOAT32 ||
         cfxi_tensor_numel(s->results[0].as.tensor) == 0 || !ask_kernel(s, rt, args, &out, &map))

@@ -168,6 +168,13 @@ bool cfxi_plan_can_take(cfx_datum d);
 cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how *how,
                           cfx_error *err);
 
+/* Makes steps that are attention, written out, one each; before other steps are fused.
+ * (plan_attention.c) */
+cfx_status cfxi_plan_fuse_attention(cfxi_plan *plan, cfx_runtime *rt, cfx_error *err);
+
+/* Gives layers of LSTMs with constant weights to their kernel. (plan_lstm.c) */
+cfx_status cfxi_plan_lstms(cfxi_plan *plan, cfx_error *err);
+
 /* ---- memory (plan_memory.c) ---------------------------------------------------------------- */
 
 /* Finds out how long each memory lives, and gives each a place. */

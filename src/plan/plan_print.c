@@ -76,7 +76,7 @@ static void print_step(const cfxi_step *step, cfxi_out *out)
 size_t cfxi_plan_weights(const cfxi_step *step)
 {
     const cfxi_kernel *k = step->kernel;
-    if (!k || k->problem.kind == CFXI_CHAIN)
+    if (!k || k->problem.kind == CFXI_CHAIN || k->problem.kind == CFXI_ATTENTION)
         return 0;
     return k->packed ? k->packed->bytes : k->bytes;
 }

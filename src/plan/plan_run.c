@@ -224,10 +224,9 @@ static cfx_status run_kernel(const cfxi_plan_session *s, cfx_runtime *rt, const 
     cfxi_run r = {.rt = rt, .x = step->x != CFXI_NONE ? floats(s, step->x) : NULL,
                   .out = (float *)(void *)s->headers[step->out].data,
                   .out_tensor = &s->headers[step->out]};
-    const bool chain = step->kernel->problem.kind == CFXI_CHAIN;
     for (size_t i = 0; i < step->num_operands; i++) {
         r.operands[i] = floats(s, step->operands[i]);
-        if (chain)
+        if (i < CFXI_CHAIN_INPUTS)
             r.tensors[i] = &s->headers[step->operands[i]];
     }
     return step->kernel->backend->run(step->kernel, &r, err);
@@ -283,14 +282,22 @@ static uint64_t bytes_of(const cfxi_plan *plan, const cfxi_step *step)
     return bytes;
 }
 
+static double lstm_flops(const cfxi_lstm *l)
+{
+    const double inputs = (double)(l->input + (l->layers - 1) * l->hidden + l->layers * l->hidden);
+    return 8.0 * (double)l->steps * (double)l->batch * (double)l->hidden * inputs;
+}
+
 static double flops_of(const cfxi_step *step, const ready_step *ready)
 {
     const cfxi_problem *p = step->kernel ? &step->kernel->problem : NULL;
     if (!p)
         return (double)cfxi_rt_flops(&ready->call, step->op, step->num_args, step->results[0]);
     switch (p->kind) {
-    case CFXI_PRODUCT: return 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    case CFXI_PRODUCT: case CFXI_ATTENTION:
+        return 2.0 * (double)p->m * (double)p->n * (double)p->k;
     case CFXI_CHAIN: return (double)p->m * (double)p->chain->num_ops;
+    case CFXI_LSTM: return lstm_flops(&p->lstm);
     case CFXI_CONVOLUTION: break;
     }
     const cfxi_conv *c = &p->conv;

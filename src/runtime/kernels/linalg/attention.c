@@ -155,7 +155,7 @@ static void plain_row(const cfxi_attention *a, int64_t index, int64_t row, doubl
     char *out = cfxi_linalg_batch_at(a, a->out, index) + row * row_stride(a->out);
     for (int64_t e = 0; e < a->value_size; e++)
         cfxi_tensor_store_float(dtype, out + e * column_stride(a->out),
-                                total == 0 ? 0 : sums[e] / total);
+                                total == 0 ? a->unseen : sums[e] / total);
 }
 
 static void plain_range(void *ctx, int64_t begin, int64_t end)

@@ -104,10 +104,11 @@ static float weigh(const work *w, const piece *p, float *scores, int64_t query, 
 static void finish_row(const work *w, float *out, const cfxi_weighed *state)
 {
     const int64_t n = w->a->value_size;
-    if (state->total == 0)
-        memset(out, 0, (size_t)n * sizeof *out);
-    else
+    if (state->total != 0)
         w->rows->scale(out, n, 1 / state->total);
+    else
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (float)w->a->unseen;
 }
 
 /* ---- many queries --------------------------------------------------------------------------- */

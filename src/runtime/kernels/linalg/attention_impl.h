@@ -16,12 +16,13 @@ typedef struct cfxi_attention {
     int64_t queries, keys, size, value_size;
     double scale;
     bool causal;
+    double unseen;       /* what a query gets that sees no key: 0, or NaN as softmax gives it */
     double drop;         /* the probability that a weight becomes 0; the others grow by as much */
     cfxi_random random;  /* one number for each weight */
     atomic_bool no_memory;
 } cfxi_attention;
 
-/* Fills in the sizes; q, k, v, mask, out, scale, causal and drop are the caller's. */
+/* Fills in the sizes; q, k, v, mask, out, scale, causal, unseen and drop are the caller's. */
 cfxi_attention cfxi_linalg_attention_of(cfx_runtime *rt, const cfx_tensor *q, const cfx_tensor *k,
                                         const cfx_tensor *v, const cfx_tensor *mask,
                                         cfx_tensor *out);
