@@ -1,10 +1,12 @@
 /* backends.c - the products and convolutions of ResNet-50 and BERT-base, by each back end.
  *
- *     backends [--threads N] [--batch N] [--rounds N] [LIBDNNL]
+ *     backends [--threads N] [--batch N] [--rounds N] [--rows N] [--bf16 dots|none] [LIBDNNL]
  *
  * Back ends take turns of 20 ms; microseconds of the fastest run in all rounds (10). Padding counts
  * as work, which oneDNN leaves out at the edges. Without the path of libdnnl.so only the built-in
- * kernels are measured. Results of the two must agree.
+ * kernels are measured. Results must agree. --rows has so many in the products of BERT (128): with
+ * 1 they are those of a decoder, and a line at the end says how fast weights are read. --bf16 keeps
+ * the kernels of bfloat16 from AMX (dots), or from all that is made for it (none).
  */
 #include "backend/backend_impl.h"
 
@@ -50,11 +52,17 @@ static const shape shapes[] = {
     {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, true, false, false},
     {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, false, false, true},
     {"BERT: down, add", 12, 3072, 768, 0, 1, 1, 0, true, false, false},
+    {"GPT-2: words", 0, 768, 50257, 0, 1, 1, 0, false, false, false},
 };
+
+/* Who takes part. */
+enum { FLOAT32, BF16, ONEDNN, ONEDNN_BF16, ALL };
+static const char *const names[ALL] = {"built-in", "bf16", "oneDNN", "oneDNN bf16"};
 
 typedef struct settings {
     unsigned threads;
     int64_t batch;
+    int64_t rows;
     int rounds;
     cfxi_onednn *onednn;
     cfx_runtime *rt;
@@ -101,7 +109,7 @@ static cfxi_problem describe(const shape *s, const settings *o)
     cfxi_problem p = {.kind = CFXI_PRODUCT, .isa = o->rt->isa, .threads = o->threads,
                       .onednn = o->onednn, .n = s->n, .k = s->k, .x_row = s->k, .out_row = s->n,
                       .w_k = 1, .w_n = s->k, .has_bias = true};
-    p.m = o->batch * (s->in ? s->in * s->in : 128);
+    p.m = o->batch * (s->in ? s->in * s->in : o->rows);
     if (s->window > 1 || s->stride > 1)
         describe_conv(&p, s, o->batch);
     if (s->adds)
@@ -125,7 +133,7 @@ typedef struct contender {
     cfxi_kernel *kernel;
     float *out;
     double best;  /* microseconds */
-    char text[60];
+    char text[80];
 } contender;
 
 /* For 20 ms: a thread that was just woken may share the caller's processor for some of them. */
@@ -148,7 +156,8 @@ static void pause_briefly(void)
     nanosleep(&t, NULL);
 }
 
-static void check_same(const shape *s, const contender *a, const contender *b, int64_t n)
+static void check_same(const shape *s, const contender *a, const contender *b, double bound,
+                       int64_t n)
 {
     double most = 0;
     double far = 0;
@@ -156,7 +165,7 @@ static void check_same(const shape *s, const contender *a, const contender *b, i
         most = fmax(most, fabs(a->out[i]));
         far = fmax(far, fabs(a->out[i] - b->out[i]));
     }
-    if (!(far <= 1e-4 * most)) {
+    if (!(far <= bound * most)) {
         fprintf(stderr, "%s: the results differ by %g\n", s->name, far);
         exit(1);
     }
@@ -183,9 +192,24 @@ static void prepare(contender *c, const cfxi_backend *b, const cfxi_problem *p,
     cfx_buffer_free(&text);
 }
 
-static void measure(const shape *s, const settings *o, double total[2])
+/* Each back end with the problem as it takes it. */
+static void prepare_all(contender all[ALL], const settings *o, const cfxi_problem *p,
+                        const cfxi_constants *constants, int64_t n)
 {
-    static contender both[2];
+    cfxi_problem low = *p;
+    low.precision = CFX_PRECISION_BF16;
+    low.bf16 = cfxi_rt_bf16(o->rt);
+    const cfxi_backend *built_in =
+        p->kind == CFXI_CONVOLUTION ? &cfxi_backend_convolution : &cfxi_backend_product;
+    prepare(&all[FLOAT32], built_in, p, constants, n);
+    prepare(&all[BF16], &cfxi_backend_bf16, &low, constants, n);
+    prepare(&all[ONEDNN], o->onednn ? &cfxi_backend_onednn : NULL, p, constants, n);
+    prepare(&all[ONEDNN_BF16], o->onednn ? &cfxi_backend_onednn : NULL, &low, constants, n);
+}
+
+static void measure(const shape *s, const settings *o, double total[ALL])
+{
+    static contender all[ALL];
     const cfxi_problem p = describe(s, o);
     const bool conv = p.kind == CFXI_CONVOLUTION;
     const int64_t outputs = p.m * s->n;
@@ -194,42 +218,58 @@ static void measure(const shape *s, const settings *o, double total[2])
     float *bias = numbers(s->n, 1);
     float *other = numbers(outputs, 2);
     const cfxi_constants constants = {w, bias, NULL, NULL};
-    memset(both, 0, sizeof both);
-    prepare(&both[0], conv ? &cfxi_backend_convolution : &cfxi_backend_product, &p, &constants,
-            outputs);
-    prepare(&both[1], o->onednn ? &cfxi_backend_onednn : NULL, &p, &constants, outputs);
+    memset(all, 0, sizeof all);
+    prepare_all(all, o, &p, &constants, outputs);
     for (int round = 0; round < o->rounds; round++)
-        for (int i = 0; i < 2; i++)
-            if (both[i].kernel) {
-                run_often(&both[i], o, x, other);
+        for (int i = 0; i < ALL; i++)
+            if (all[i].kernel) {
+                run_often(&all[i], o, x, other);
                 pause_briefly();
             }
     printf("| %s | %d |", s->name, s->times);
-    for (int i = 0; i < 2; i++) {
-        if (!both[i].kernel) {
+    for (int i = 0; i < ALL; i++) {
+        if (!all[i].kernel) {
             printf(" - | - |");
             continue;
         }
-        total[i] += both[i].best * s->times;
-        printf(" %.0f | %.0f |", both[i].best, flops(s, &p) / both[i].best * 1e-3);
+        total[i] += all[i].best * s->times;
+        printf(" %.0f | %.0f |", all[i].best, flops(s, &p) / all[i].best * 1e-3);
     }
-    if (both[1].kernel) {
-        printf(" %.2fx | %s |", both[1].best / both[0].best, both[1].text + 8);
-        check_same(s, &both[0], &both[1], outputs);
-    }
-    printf("\n");
+    printf(" %.2fx |", all[FLOAT32].best / all[BF16].best);
+    if (all[ONEDNN].kernel)
+        printf(" %.2fx |", all[ONEDNN].best / all[FLOAT32].best);
+    else
+        printf(" - |");
+    printf(" %s |\n", all[BF16].text);
     fflush(stdout);
-    for (int i = 0; i < 2; i++)
-        if (both[i].kernel) {
-            both[i].kernel->backend->release(both[i].kernel);
-            free(both[i].out);
+    for (int i = 1; i < ALL; i++)
+        if (all[i].kernel)
+            check_same(s, &all[0], &all[i], i == ONEDNN ? 1e-4 : 2e-2, outputs);
+    for (int i = 0; i < ALL; i++)
+        if (all[i].kernel) {
+            all[i].kernel->backend->release(all[i].kernel);
+            free(all[i].out);
         }
+    if (p.m < 16)
+        printf("  weights are read at %.1f GB/s, in bf16 at %.1f GB/s\n",
+               (double)(s->k * s->n) * 4e-3 / all[FLOAT32].best,
+               (double)(s->k * s->n) * 2e-3 / all[BF16].best);
     free(x), free(w), free(bias), free(other);
+}
+
+static void print_totals(const char *model, const double total[ALL])
+{
+    printf("%s:", model);
+    for (int i = 0; i < ALL; i++)
+        if (total[i] > 0)
+            printf(" %s %.1f ms", names[i], total[i] * 1e-3);
+    printf("\n");
 }
 
 int main(int argc, char **argv)
 {
-    settings o = {.threads = 2, .batch = 1, .rounds = 10};
+    settings o = {.threads = 2, .batch = 1, .rows = 128, .rounds = 10};
+    cfxi_bf16 most = CFXI_BF16_TILES;
     for (int i = 1; i < argc; i++) {
         const bool more = i + 1 < argc;
         if (strcmp(argv[i], "--threads") == 0 && more)
@@ -238,6 +278,10 @@ int main(int argc, char **argv)
             o.batch = atoi(argv[++i]);
         else if (strcmp(argv[i], "--rounds") == 0 && more)
             o.rounds = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--rows") == 0 && more)
+            o.rows = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--bf16") == 0 && more)
+            most = strcmp(argv[++i], "dots") == 0 ? CFXI_BF16_DOTS : CFXI_BF16_NONE;
         else {
             cfx_error err = {0};
             o.onednn = cfxi_backend_onednn_open(argv[i], cfxi_base_allocator(NULL), &err);
@@ -245,18 +289,24 @@ int main(int argc, char **argv)
                 return fprintf(stderr, "%s\n", err.message), 1;
         }
     }
-    if (o.threads < 1 || o.batch < 1 || o.rounds < 1)
-        return fprintf(stderr, "backends: threads, batch, rounds: 1 or more\n"), 2;
+    if (o.threads < 1 || o.batch < 1 || o.rounds < 1 || o.rows < 1)
+        return fprintf(stderr, "backends: threads, batch, rounds, rows: 1 or more\n"), 2;
     const cfx_runtime_options options = {.threads = o.threads};
     o.rt = cfx_runtime_new(&options, NULL);
-    double resnet[2] = {0}, bert[2] = {0};
-    printf("%u threads, batch %lld; microseconds and GFLOP/s\n\n", o.threads, (long long)o.batch);
-    printf("| problem | times | built-in | GFLOP/s | oneDNN | GFLOP/s | ratio | oneDNN's kernel |\n"
-           "|---|---|---|---|---|---|---|---|\n");
+    o.rt->most_bf16 = most;
+    double resnet[ALL] = {0}, bert[ALL] = {0};
+    printf("%u threads, batch %lld; microseconds and GFLOP/s\n\n| problem | times |", o.threads,
+           (long long)o.batch);
+    for (int i = 0; i < ALL; i++)
+        printf(" %s | GFLOP/s |", names[i]);
+    printf(" bf16 | to oneDNN | kernel of bf16 |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+           "---|\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        measure(&shapes[i], &o, shapes[i].in ? resnet : bert);
-    printf("\nResNet-50: built-in %.1f ms, oneDNN %.1f ms; BERT-base: %.1f ms, %.1f ms\n",
-           resnet[0] * 1e-3, resnet[1] * 1e-3, bert[0] * 1e-3, bert[1] * 1e-3);
+        if (!shapes[i].in || o.rows == 128)
+            measure(&shapes[i], &o, shapes[i].in ? resnet : bert);
+    printf("\n");
+    print_totals("ResNet-50", resnet);
+    print_totals("BERT-base", bert);
     cfx_runtime_free(o.rt);
     cfxi_backend_onednn_release(o.onednn);
     return 0;

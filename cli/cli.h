@@ -195,6 +195,7 @@ typedef struct cli_program {
     cfx_runtime *rt;
     cfx_datum *inputs;
     size_t num_inputs;
+    cfx_compile_options compile;  /* for what is loaded */
 } cli_program;
 
 /* Gives *p its sets and the weights of a file (NULL: those of the input, if it has any). */
@@ -210,7 +211,8 @@ cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, b
 cfx_datum cli_program_run(const cli_program *p, size_t *graph, cfx_error *err);
 /* Both, for cfx run and cfx plan. End it in both cases. */
 cfx_status cli_program_open(cli_program *p, const cli_input *in, const char *weights,
-                            const cfx_runtime_options *options, bool *told, cfx_error *err);
+                            const cfx_runtime_options *options, cfx_precision precision,
+                            bool *told, cfx_error *err);
 /* Gives it the inputs of the command line; `random` (or NULL) is what --random says. */
 cfx_status cli_program_fill(cli_program *p, const cli_input *in, const cli_args *args,
                             const char *random, cfx_error *err);

@@ -110,7 +110,7 @@ static cfx_status measure(bench *b, unsigned threads, cfx_error *err)
     const cfx_runtime_options options = {.threads = threads, .print = cli_stdout()};
     const double begin = cli_seconds();
     cfx_status status = cli_program_open(&p, b->in, b->args->values[BENCH_WEIGHTS], &options,
-                                         &b->told, err);
+                                         CFX_PRECISION_FLOAT32, &b->told, err);
     r->load = cli_seconds() - begin;
     if (status == CFX_OK)
         status = cli_program_fill(&p, b->in, b->args, b->args->values[BENCH_RANDOM], err);

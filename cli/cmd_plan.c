@@ -5,7 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PLAN_WEIGHTS, PLAN_INPUT, PLAN_RANDOM, PLAN_THREADS, PLAN_PROFILE, PLAN_JSON, PLAN_TRACE };
+enum {
+    PLAN_WEIGHTS,
+    PLAN_INPUT,
+    PLAN_RANDOM,
+    PLAN_THREADS,
+    PLAN_PRECISION,
+    PLAN_PROFILE,
+    PLAN_JSON,
+    PLAN_TRACE
+};
 
 static const cli_option verb_options[] = {
     [PLAN_WEIGHTS] = {"--weights", "FILE", false, "the parameters: {tensors}", false},
@@ -15,6 +24,8 @@ static const cli_option verb_options[] = {
                      "random numbers for the other inputs; sizes that may differ are given", false},
     [PLAN_THREADS] = {"--threads", "N", false,
                       "number of threads (default: all the machine has)", false},
+    [PLAN_PRECISION] = {"--precision", "float32|bf16", false,
+                        "what the operands of products are rounded to (default: float32)", false},
     [PLAN_PROFILE] = {"--profile", "RUNS", false,
                       "measure this many runs, and print where the time goes", false},
     [PLAN_JSON] = {"--json", NULL, false, "the profile as JSON", false},
@@ -78,12 +89,12 @@ static cfx_status show(const cli_args *args, const cli_program *p, cfx_profile *
 }
 
 static cfx_status plan(const cli_args *args, const cli_input *in, cfx_profile *profile,
-                       const cfx_runtime_options *options, uint64_t runs, bool *told,
-                       cfx_error *err)
+                       const cfx_runtime_options *options, cfx_precision precision, uint64_t runs,
+                       bool *told, cfx_error *err)
 {
     cli_program p;
     cfx_status status =
-        cli_program_open(&p, in, args->values[PLAN_WEIGHTS], options, told, err);
+        cli_program_open(&p, in, args->values[PLAN_WEIGHTS], options, precision, told, err);
     if (status == CFX_OK)
         status = cli_program_fill(&p, in, args, args->values[PLAN_RANDOM], err);
     if (status == CFX_OK)
@@ -92,16 +103,29 @@ static cfx_status plan(const cli_args *args, const cli_input *in, cfx_profile *p
     return status;
 }
 
+static bool read_precision(const char *name, cfx_precision *precision)
+{
+    for (int i = 0; i < CFX_PRECISION_COUNT; i++) {
+        *precision = (cfx_precision)i;
+        if (!name || strcmp(name, cfx_precision_name(*precision)) == 0)
+            return true;
+    }
+    cli_usage_error(&verb_plan, "--precision must be float32 or bf16, not '%s'", name);
+    return false;
+}
+
 static int cmd_plan(const cli_args *args)
 {
     cli_input in;
     cfx_error err = {.status = CFX_OK};
+    cfx_precision precision;
     uint64_t threads = 0;
     uint64_t runs = args->values[PLAN_JSON] || args->values[PLAN_TRACE] ? 10 : 0;
     bool told = false;
     int code = CLI_OK;
     if (!cli_number(args, PLAN_THREADS, 1024, &threads) ||
-        !cli_number(args, PLAN_PROFILE, 1000000, &runs))
+        !cli_number(args, PLAN_PROFILE, 1000000, &runs) ||
+        !read_precision(args->values[PLAN_PRECISION], &precision))
         return CLI_BAD_USAGE;
     cfx_profile *profile = cfx_profile_new(NULL, &err);
     cfx_runtime_options options = {.threads = (unsigned)threads, .print = cli_stdout()};
@@ -109,7 +133,7 @@ static int cmd_plan(const cli_args *args)
         cfx_profile_watch(profile, &options);
     if (!cli_open(&in, args->file))
         code = CLI_UNREADABLE;
-    else if (!profile || plan(args, &in, profile, &options, runs, &told, &err) != CFX_OK)
+    else if (!profile || plan(args, &in, profile, &options, precision, runs, &told, &err) != CFX_OK)
         code = told ? CLI_BAD_INPUT : cli_failed(&in, &err);
     cli_close(&in);
     cfx_profile_free(profile);
@@ -120,7 +144,7 @@ const cli_verb verb_plan = {
     .name = "plan",
     .summary = "show how a model is computed, and where the time goes",
     .usage = "[--weights FILE] [--input [NAME=]FILE]... [--random[=SIZES]]\n"
-              "                [--profile RUNS [--json] [--trace FILE]] FILE",
+              "                [--precision P] [--profile RUNS [--json] [--trace FILE]] FILE",
     .operands = CLI_ONE_FILE,
     .options = verb_options,
     .examples =

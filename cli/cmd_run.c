@@ -265,7 +265,8 @@ static cfx_status run(const cli_args *args, const cli_input *in, double begin,
     cli_program p;
     double first = 0;
     cfx_status status =
-        cli_program_open(&p, in, args->values[RUN_WEIGHTS], options, told, err);
+        cli_program_open(&p, in, args->values[RUN_WEIGHTS], options, CFX_PRECISION_FLOAT32, told,
+                         err);
     const double load = cli_seconds() - begin;
     if (status == CFX_OK)
         status = cli_program_fill(&p, in, args, args->values[RUN_RANDOM], err);

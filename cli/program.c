@@ -105,14 +105,15 @@ cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, b
     if (!in->package) {
         cfx_status status = cli_program_make(p, in, told, err);
         if (status == CFX_OK)
-            status = cfx_program_compile(p->program, NULL, err);
+            status = cfx_program_compile(p->program, &p->compile, err);
         p->signature = status ? NULL : cfx_signature_of_graph(in->graph, NULL, err);
         return status ? status : p->signature ? CFX_OK : err->status;
     }
     if (!weights && !cfx_package_weights(in->package))
         return cfx_error_set(err, CFX_E_VALUE, "the weights of this file are kept elsewhere; use "
                              "--weights FILE");
-    const cfx_executable_options options = {.weights = weights ? p->state : NULL};
+    const cfx_executable_options options = {.weights = weights ? p->state : NULL,
+                                            .compile = &p->compile};
     p->executable = cfx_executable_new(in->package, &options, err);
     p->session = p->executable ? cfx_executable_session(p->executable, err) : NULL;
     if (!p->session)
@@ -123,9 +124,11 @@ cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, b
 }
 
 cfx_status cli_program_open(cli_program *p, const cli_input *in, const char *weights,
-                            const cfx_runtime_options *options, bool *told, cfx_error *err)
+                            const cfx_runtime_options *options, cfx_precision precision,
+                            bool *told, cfx_error *err)
 {
     const cfx_status status = cli_program_begin(p, in, weights, options, err);
+    p->compile.precision = precision;
     return status ? status : cli_program_load(p, in, weights != NULL, told, err);
 }
 

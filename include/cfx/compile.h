@@ -27,13 +27,16 @@ typedef struct cfx_compile_options {
     bool tune;           /* products and convolutions are measured with each back end, when a plan
                             is made; else estimates decide */
     const char *cache;   /* a folder that keeps what was measured; or NULL */
+    cfx_precision precision; /* BF16: products and convolutions with constant weights round their
+                                operands to bfloat16, and weights take half the memory; sums, and
+                                everything else, stay float32 */
 } cfx_compile_options;
 
 /* Makes later runs of the program, and of its regions, planned ones. No thread may be running it.
  * Runs may then still be made by any number of threads, and with any runtime. The weights must not
  * change any more: a change may be seen by some calls and not by others. `options` may be NULL.
- * Compiling twice changes nothing. CFX_E_NOMEM, or an error of a oneDNN that is not there or cannot
- * be used, leaves it as it was. */
+ * Compiling twice changes nothing. CFX_E_NOMEM, CFX_E_VALUE for a precision that there is not, or
+ * an error of a oneDNN that is not there or cannot be used, leaves it as it was. */
 CFX_API cfx_status cfx_program_compile(cfx_program *p, const cfx_compile_options *options,
                                        cfx_error *err);
 /* Whether it is compiled. */

@@ -12,6 +12,7 @@
 #ifndef CFX_EXECUTABLE_H
 #define CFX_EXECUTABLE_H
 
+#include <cfx/compile.h>
 #include <cfx/package.h>
 #include <cfx/session.h>
 #include <cfx/signature.h>
@@ -27,6 +28,7 @@ typedef struct cfx_executable_options {
     cfx_package_options package;        /* how the file is read */
     const cfx_state *weights;           /* of a file whose weights are kept elsewhere; or NULL */
     const struct cfx_library *library;  /* custom operators (library.h): retained; or NULL */
+    const cfx_compile_options *compile; /* or NULL */
 } cfx_executable_options;
 
 /* Loads a file and prepares it. NULL with *err set: as cfx_package_load; CFX_E_SYNTAX or

@@ -32,6 +32,13 @@ struct cfx_library;
 
 typedef enum cfx_isa { CFX_ISA_PLAIN, CFX_ISA_AVX2, CFX_ISA_AVX512, CFX_ISA_COUNT } cfx_isa;
 
+/* What the operands of products are rounded to; sums are always float32. */
+typedef enum cfx_precision {
+    CFX_PRECISION_FLOAT32,
+    CFX_PRECISION_BF16,
+    CFX_PRECISION_COUNT
+} cfx_precision;
+
 /* A part of a program that was computed: a call, or several that a plan computes at once. Texts are
  * valid while it is reported. */
 typedef struct cfx_step {

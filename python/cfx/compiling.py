@@ -20,7 +20,8 @@ def _onednn(backend: str) -> str | None:
 
 
 def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: int | None = None,
-            backend: str = "builtin", tune: bool = False) -> Lowered:  # fmt: skip
+            backend: str = "builtin", tune: bool = False,
+            precision: str = "float32") -> Lowered:  # fmt: skip
     """Compiles a model for inference in C: a module, which is captured with `inputs` first, or a
     GraphModule. Returns a program that takes what the model takes, of any size that the graph
     allows.
@@ -32,7 +33,11 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: i
 
     Products and convolutions are computed by the `backend`: cfx's own kernels ("builtin"), oneDNN
     where it is faster ("onednn"), or that if it is installed ("auto"). With `tune`, each is
-    measured when a plan is made, which takes longer; the results are kept for other processes."""
+    measured when a plan is made, which takes longer; the results are kept for other processes.
+
+    With the `precision` "bf16", products and convolutions with constant weights round their
+    operands to bfloat16, and weights take half the memory; sums, and everything else, stay
+    float32."""
     if runtime is not None and threads is not None:
         raise TypeError("cfx.compile takes threads= or runtime=, not both")
     if threads is not None:
@@ -42,7 +47,8 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: i
     if not isinstance(getattr(module, "graph", None), Graph):
         from .capturing import capture
         module = capture(model, *inputs)
-    return lower(module, runtime=runtime)._freeze(onednn, tune, places.cache() if tune else None)
+    cache = places.cache() if tune else None
+    return lower(module, runtime=runtime)._freeze(onednn, tune, cache, precision)
 
 
 __dir__ = public_names(globals())

@@ -51,7 +51,7 @@ class _State(dict[str, _core.Tensor]):
         super().__init__({name: _core.Tensor(t) for name, t in tensors.items()})
         self.given = tensors
         self.version = 0  # counts how often a tensor was replaced
-        self.frozen = False
+        self.frozen: str | None = None  # the precision that it was compiled with
 
     def __setitem__(self, name: str, tensor: Any) -> None:
         if self.frozen:
@@ -71,10 +71,10 @@ class _State(dict[str, _core.Tensor]):
             self[name] = tensor
 
 
-def _rebuild(graph: Graph, state: dict[str, Any], codegen: CodeGen, frozen: bool,
+def _rebuild(graph: Graph, state: dict[str, Any], codegen: CodeGen, frozen: str | None,
              runtime: Runtime | None = None) -> "Lowered":  # fmt: skip
     made = Lowered(graph, state, codegen, runtime)
-    return made._freeze() if frozen else made
+    return made._freeze(precision=frozen) if frozen else made
 
 
 class Lowered:
@@ -133,16 +133,16 @@ class Lowered:
     __call__ = run
 
     def _freeze(self, onednn: str | None = None, tune: bool = False,
-                cache: str | None = None) -> "Lowered":  # fmt: skip
+                cache: str | None = None, precision: str = "float32") -> "Lowered":  # fmt: skip
         """For cfx.compile: takes the tensors as constants, and plans its runs."""
-        self.state.frozen = True
-        self._program.compile(onednn, tune, cache)
+        self._program.compile(onednn, tune, cache, precision)
+        self.state.frozen = precision
         return self
 
     @property
     def frozen(self) -> bool:
         """Whether it was made by cfx.compile: its tensors are constants."""
-        return self.state.frozen
+        return self.state.frozen is not None
 
     @property
     def plans(self) -> str:
@@ -158,7 +158,7 @@ class Lowered:
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.state.given
         state = {name: t.torch() if isinstance(t, _core.Tensor) else t for name, t in given.items()}
-        return _rebuild, (self.graph, state, self._codegen, self.frozen)
+        return _rebuild, (self.graph, state, self._codegen, self.state.frozen)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Lowered":
         make, parts = self.__reduce__()

@@ -15,9 +15,12 @@
 
 #include "runtime/kernels/conv/conv_impl.h"
 #include "runtime/kernels/linalg/attention_impl.h"
-#include "runtime/kernels/tiles/tiles.h"
+#include "runtime/kernels/tiles/dots.h"
 
-enum { CFXI_MOST_POSTS = 6 };
+enum {
+    CFXI_MOST_POSTS = 6,
+    CFXI_LEAST_DEPTHWISE = 4  /* channels of what is a problem of its own */
+};
 
 typedef enum cfxi_post_kind {
     CFXI_POST_ADD,    /* + an operand of the result's shape */
@@ -54,7 +57,9 @@ typedef enum cfxi_problem_kind {
  *   ATTENTION    softmax(scale q k^T + mask) v of tensors whose rows lie side by side, batches
  *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
  *                value together
- *   LSTM         layers in one direction, steps first; all tensors are contiguous: `lstm` */
+ *   LSTM         layers in one direction, steps first; all tensors are contiguous: `lstm`
+ * With the precision BF16, products and convolutions round both operands to bfloat16; but not those
+ * of each channel alone, which read memory for most of their time. */
 typedef struct cfxi_onednn cfxi_onednn;
 typedef struct cfxi_lstm {
     int64_t steps, batch, input, hidden, layers;
@@ -62,6 +67,8 @@ typedef struct cfxi_lstm {
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
+    cfx_precision precision;  /* BF16: x and weights are rounded first */
+    cfxi_bf16 bf16;           /* what there is for that */
     unsigned threads;
     cfxi_onednn *onednn;  /* the library, where it is loaded; else NULL. Borrowed; a kernel that
                              uses it keeps it */
@@ -77,6 +84,15 @@ typedef struct cfxi_problem {
     size_t num_posts;
     cfxi_post posts[CFXI_MOST_POSTS];
 } cfxi_problem;
+
+/* Whether its operands are rounded to bfloat16. */
+static inline bool cfxi_backend_rounds(const cfxi_problem *p)
+{
+    const cfxi_conv *c = &p->conv;
+    const bool depthwise = p->kind == CFXI_CONVOLUTION && c->groups >= CFXI_LEAST_DEPTHWISE &&
+                           c->in_channels == 1 && c->out_channels == 1;
+    return p->precision == CFX_PRECISION_BF16 && p->kind != CFXI_CHAIN && !depthwise;
+}
 
 /* The constants of a problem; `scale` (one for each column or output channel, or NULL) multiplies
  * the weights: a norm that follows. */
@@ -128,7 +144,7 @@ struct cfxi_kernel {
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
-    cfxi_backend_chain, cfxi_backend_attention, cfxi_backend_lstm;
+    cfxi_backend_bf16, cfxi_backend_chain, cfxi_backend_attention, cfxi_backend_lstm;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@ static const cfxi_candidate all[] = {
     {"product", &cfxi_backend_product, CFXI_ALLOW_BUILT_IN},
     {"depthwise", &cfxi_backend_depthwise, CFXI_ALLOW_BUILT_IN},
     {"convolution", &cfxi_backend_convolution, CFXI_ALLOW_BUILT_IN},
+    {"bf16", &cfxi_backend_bf16, CFXI_ALLOW_BUILT_IN},
     {"oneDNN", &cfxi_backend_onednn, CFXI_ALLOW_ONEDNN},
 };
 
@@ -81,4 +82,6 @@ void cfxi_backend_print_problem(const cfxi_problem *p, cfxi_out *out)
     for (size_t i = 0; i < p->num_posts; i++)
         print_post(out, &p->posts[i]);
     cfxi_base_out_printf(out, " threads=%u %s", p->threads, cfx_isa_name(p->isa));
+    if (p->precision != CFX_PRECISION_FLOAT32)
+        cfxi_base_out_printf(out, " %s=%d", cfx_precision_name(p->precision), (int)p->bf16);
 }

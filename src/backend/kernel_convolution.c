@@ -40,9 +40,10 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static bool query(const cfxi_problem *p, double *cost)
 {
     const cfxi_conv *c = &p->conv;
-    if (p->kind != CFXI_CONVOLUTION || c->transposed || c->in[0] != 1 || c->kernel[0] != 1 ||
-        c->xs[1] != 1 || c->ys[1] != 1 || c->kernel[1] * c->kernel[2] > MOST_PLACES ||
-        c->batch <= 0 || c->out[1] <= 0 || c->out[2] <= 0)
+    if (p->kind != CFXI_CONVOLUTION || cfxi_backend_rounds(p) || c->transposed || c->in[0] != 1 ||
+        c->kernel[0] != 1 || c->xs[1] != 1 || c->ys[1] != 1 ||
+        c->kernel[1] * c->kernel[2] > MOST_PLACES || c->batch <= 0 || c->out[1] <= 0 ||
+        c->out[2] <= 0)
         return false;
     const cfxi_tiling t =
         cfxi_tiles_tiling(p->isa, c->out[2], cfxi_tiles_panels(c->out_channels),

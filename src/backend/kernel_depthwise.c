@@ -19,8 +19,8 @@ static bool query(const cfxi_problem *p, double *cost)
 {
     const cfxi_conv *c = &p->conv;
     if (p->kind != CFXI_CONVOLUTION || c->transposed || c->in[0] != 1 || c->kernel[0] != 1 ||
-        c->in_channels != 1 || c->out_channels != 1 || c->groups < 4 || c->xs[1] != 1 ||
-        c->ys[1] != 1)
+        c->in_channels != 1 || c->out_channels != 1 || c->groups < CFXI_LEAST_DEPTHWISE ||
+        c->xs[1] != 1 || c->ys[1] != 1)
         return false;
     const double work = (double)(c->batch * c->groups * c->out[1] * c->out[2]) *
                         (double)(c->kernel[1] * c->kernel[2]);

@@ -9,6 +9,7 @@
 enum {
     CHUNK_BYTES = 384 << 10,  /* of weights, that stay in the cache */
     BLOCK_BYTES = 128 << 10,  /* of x */
+    FEW_ROWS = 4,             /* whose panels are narrow, and rows stay in the cache */
     LEAST_WORK = 1 << 16      /* multiplications for which another thread is worth waking */
 };
 
@@ -33,7 +34,8 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static bool query(const cfxi_problem *p, double *cost)
 {
-    if (p->kind != CFXI_PRODUCT || p->m <= 0 || p->n <= 0 || p->k <= 0)
+    if (p->kind != CFXI_PRODUCT || cfxi_backend_rounds(p) || p->m <= 0 ||
+        p->n <= 0 || p->k <= 0)
         return false;
     const cfxi_tiling t = cfxi_tiles_tiling(p->isa, p->m, cfxi_tiles_panels(p->n), p->x_row);
     *cost = t.cycles * (double)p->k / 3.0 / (p->threads > 0 ? p->threads : 1);
@@ -163,16 +165,22 @@ static void run_piece(const running *w, int64_t chunk, int64_t block)
     const cfxi_problem *p = &k->head.problem;
     const int64_t last_row = smaller(p->m, (block + 1) * k->block);
     const int64_t last_panel = smaller(k->panels, (chunk + 1) * k->chunk);
+    const bool rest = k->posts.rest < p->num_posts;
+    const bool few = last_row - block * k->block < FEW_ROWS;
     for (int64_t panel = chunk * k->chunk, n; panel < last_panel; panel += n) {
         n = panels_of_tile(k, last_panel - panel);
         for (int64_t row = block * k->block; row < last_row; row += k->tiling.rows) {
             const int64_t rows = smaller(k->tiling.rows, last_row - row);
             run_tile(w, row, rows, panel, n);
-            if (k->posts.rest < p->num_posts)
+            if (rest && !few)
                 finish(w, row, rows, panel * CFXI_PANEL,
                        smaller(n * CFXI_PANEL, p->n - panel * CFXI_PANEL));
         }
     }
+    const int64_t column = chunk * k->chunk * CFXI_PANEL;
+    if (rest && few)
+        finish(w, block * k->block, last_row - block * k->block, column,
+               smaller(last_panel * CFXI_PANEL, p->n) - column);
 }
 
 static void run_pieces(void *ctx, int64_t begin, int64_t end)

@@ -1,5 +1,10 @@
 /* packs.c - packed weights that kernels of several plans have in common. */
+#define _GNU_SOURCE  /* madvise */
 #include "backend_impl.h"
+
+#include <sys/mman.h>
+
+enum { LARGE_PAGE = 2 << 20 };
 
 /* What weights were packed from, and how. Factors are known by two hashes. */
 typedef struct pack_key {
@@ -36,10 +41,23 @@ static pack_key key_of(const cfxi_kernel *k, const cfxi_constants *c, const int6
     return key;
 }
 
+/* Weights that no cache holds are read at up to twice the speed from pages of 2 MiB, and so they
+ * begin with one. The system may refuse that, and nothing else changes. */
+static float *place(cfxi_packed *p, size_t align)
+{
+    float *data = (float *)(((uintptr_t)(p + 1) + align - 1) / align * align);
+#if defined(MADV_HUGEPAGE)
+    if (align == LARGE_PAGE)
+        madvise(data, p->bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+#endif
+    return data;
+}
+
 static cfxi_packed *new_packed(size_t floats, const cfx_allocator *allocator, cfx_error *err)
 {
     size_t block;
-    if (!cfxi_base_mul_size(floats, sizeof(float), sizeof(cfxi_packed) + CFXI_ALIGN, &block))
+    const size_t align = floats >= LARGE_PAGE / sizeof(float) ? LARGE_PAGE : CFXI_ALIGN;
+    if (!cfxi_base_mul_size(floats, sizeof(float), sizeof(cfxi_packed) + align, &block))
         return cfxi_base_nomem(err), NULL;
     cfxi_packed *p = cfxi_base_alloc(allocator, block);
     if (!p)
@@ -47,7 +65,7 @@ static cfxi_packed *new_packed(size_t floats, const cfx_allocator *allocator, cf
     cfxi_base_prefer_large_pages(p, block);
     *p = (cfxi_packed){.allocator = allocator, .block = block, .bytes = floats * sizeof(float)};
     atomic_init(&p->refs, 1);
-    p->data = (float *)(((uintptr_t)(p + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
+    p->data = place(p, align);
     return p;
 }
 

@@ -211,14 +211,14 @@ static cfx_status check_agrees(const ready_graph *r, const cfx_graph *g, cfx_err
 }
 
 static cfx_status make_program(ready_graph *r, cfx_graph *g, cfx_module *root,
-                               const cfx_library *library, cfx_error *err)
+                               const cfx_executable_options *o, cfx_error *err)
 {
     trouble t = {.used = 0};
     cfx_error why = {0};
     const cfx_lower_options options = {.each = note, .ctx = &t};
-    r->program = cfxi_capture_program(g, root, library, &options, root->allocator, &why);
+    r->program = cfxi_capture_program(g, root, o->library, &options, root->allocator, &why);
     if (r->program)
-        return cfx_program_compile(r->program, NULL, err);
+        return cfx_program_compile(r->program, o->compile, err);
     if (t.count > 0 && why.status == CFX_E_TYPE)
         return cfx_error_set(err, CFX_E_TYPE, "%zu call%s cannot run without Python: %s", t.count,
                              t.count == 1 ? "" : "s", t.text);
@@ -237,7 +237,8 @@ static cfx_signature *signature_of(const cfx_package *p, const char *name, const
 }
 
 static cfx_status make_graph(ready_graph *r, const cfx_package *p, const char *folder,
-                             cfx_module *root, const cfx_library *library, cfx_error *err)
+                             cfx_module *root, const cfx_executable_options *o,
+                             cfx_error *err)
 {
     char name[64];
     cfx_error why = {0};
@@ -253,7 +254,7 @@ static cfx_status make_graph(ready_graph *r, const cfx_package *p, const char *f
         return CFX_OK;
     }
     if (r->signature)
-        status = make_program(r, g, root, library, &why);
+        status = make_program(r, g, root, o, &why);
     if (status == CFX_OK)
         status = check_writes(g, root, &why);
     if (status == CFX_OK)
@@ -270,13 +271,14 @@ static cfx_status make_graph(ready_graph *r, const cfx_package *p, const char *f
 /* ---- all of a file ------------------------------------------------------------------------- */
 
 static cfx_status add_graph(cfx_executable *e, const cfx_package *p, const char *folder,
-                            cfx_module *root, const cfx_library *library, cfx_error *err)
+                            cfx_module *root, const cfx_executable_options *o,
+                             cfx_error *err)
 {
     if (!cfxi_base_vec_reserve(&e->graphs, 1, sizeof(ready_graph), e->allocator))
         return cfxi_base_nomem(err);
     ready_graph *r = graph_at(e, e->graphs.size);
     *r = (ready_graph){.signature = NULL};
-    const cfx_status status = make_graph(r, p, folder, root, library, err);
+    const cfx_status status = make_graph(r, p, folder, root, o, err);
     if (status == CFX_OK)
         e->graphs.size++;
     else
@@ -285,17 +287,17 @@ static cfx_status add_graph(cfx_executable *e, const cfx_package *p, const char 
 }
 
 static cfx_status add_graphs(cfx_executable *e, const cfx_package *p, cfx_module *root,
-                             const cfx_library *library, cfx_error *err)
+                             const cfx_executable_options *o, cfx_error *err)
 {
     size_t size;
-    CFX_TRY(add_graph(e, p, "", root, library, err));
+    CFX_TRY(add_graph(e, p, "", root, o, err));
     for (int i = 1; i < MOST_GRAPHS; i++) {
         char name[64];
         snprintf(name, sizeof name, "graphs/%d/graph.ir", i);
         if (!cfx_package_text(p, name, &size))
             return CFX_OK;
         snprintf(name, sizeof name, "graphs/%d/", i);
-        CFX_TRY(add_graph(e, p, name, root, library, err));
+        CFX_TRY(add_graph(e, p, name, root, o, err));
     }
     return cfx_error_set(err, CFX_E_VALUE, "the file has more than %d graphs", MOST_GRAPHS);
 }
@@ -397,7 +399,7 @@ static cfx_status fill(cfx_executable *e, const cfx_package *p, const cfx_execut
     cfx_module *root = cfxi_capture_module_make(e->allocator, err);
     cfx_status status = root ? cfxi_capture_package_modules(root, p, weights, err) : CFX_E_NOMEM;
     if (status == CFX_OK)
-        status = add_graphs(e, p, root, o->library, err);
+        status = add_graphs(e, p, root, o, err);
     if (status == CFX_OK)
         status = check_some_run(e, err);
     if (status == CFX_OK)

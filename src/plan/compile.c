@@ -346,6 +346,9 @@ static cfx_status compile_all(cfx_program *p, size_t most_plans, cfxi_plan_how h
 static cfx_status open_back_ends(const cfx_program *p, const cfx_compile_options *o,
                                  cfxi_plan_how *how, cfx_error *err)
 {
+    if (o->precision >= CFX_PRECISION_COUNT)
+        return cfx_error_set(err, CFX_E_VALUE, "there is no precision number %d",
+                             (int)o->precision);
     if (o->onednn && !(how->onednn = cfxi_backend_onednn_open(o->onednn, p->allocator, err)))
         return err->status;
     if (o->tune && !(how->tuner = cfxi_backend_tuner_new(o->cache, p->allocator, err)))
@@ -367,7 +370,7 @@ cfx_status cfx_program_compile(cfx_program *p, const cfx_compile_options *option
 {
     const cfx_compile_options defaults = {0};
     const cfx_compile_options *o = options ? options : &defaults;
-    cfxi_plan_how how = {NULL, NULL, NULL, NULL};
+    cfxi_plan_how how = {.precision = o->precision};
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
     CFX_TRY(cfxi_base_expect(p, "program", err));

@@ -7,6 +7,7 @@
  * the last of them stood, so that all its operands are there.
  */
 #include "plan_groups.h"
+#include "runtime/isa.h"
 
 #include <math.h>
 
@@ -15,6 +16,7 @@ typedef struct fuser {
     cfx_runtime *rt;
     const cfxi_plan_how *how;
     cfxi_groups groups;
+    cfxi_bf16 bf16;
     cfx_error *err;
 } fuser;
 
@@ -164,6 +166,8 @@ static bool begin(const fuser *f, fusion *u, const cfxi_step *s)
     if (!ok)
         return false;
     u->problem.isa = f->rt->isa;
+    u->problem.precision = f->how->precision;
+    u->problem.bf16 = f->bf16;
     u->problem.threads = cfx_runtime_threads(f->rt);
     const size_t x = s->op == CFX_OPID_addmm ? 1 : 0;
     u->x = cfxi_plan_number(f->plan, s->args[x].as.tensor);
@@ -519,6 +523,8 @@ cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how 
                           cfx_error *err)
 {
     fuser f = {.plan = plan, .rt = rt, .how = how, .err = err};
+    if (how->precision == CFX_PRECISION_BF16)
+        f.bf16 = cfxi_rt_bf16(rt);
     CFX_TRY(cfxi_plan_fuse_attention(plan, rt, err));
     CFX_TRY(cfxi_plan_lstms(plan, err));
     cfx_status status = cfxi_plan_groups_find(&f.groups, plan, rt, err);

@@ -144,6 +144,7 @@ void *cfxi_plan_push(cfxi_vec *vec, size_t size, const cfx_allocator *allocator,
 typedef struct cfxi_plan_how {
     cfxi_onednn *onednn;  /* or NULL */
     cfxi_tuner *tuner;    /* or NULL */
+    cfx_precision precision;
     cfxi_packs *packs;    /* weights that the plans of a program have in common, */
     const cfxi_pointers *weights;  /* which are in these memories: cfxi_storage * -> not NULL */
 } cfxi_plan_how;

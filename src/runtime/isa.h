@@ -12,6 +12,13 @@
 
 #include "runtime_impl.h"
 
+/* The best instruction set of the machine; or, if that has more, `limit`. (isa.c) */
+cfx_isa cfxi_rt_isa_of_machine(void);
+cfx_isa cfxi_rt_isa_at_most(cfx_isa limit);
+/* What the machine has for bfloat16, as far as the runtime may use it. Where the system hands out
+ * tiles only to processes that ask, this asks. (isa.c) */
+cfxi_bf16 cfxi_rt_bf16(const cfx_runtime *rt);
+
 #define CFXI_ISA_TABLES(type, name) extern const type name##_plain, name##_avx2, name##_avx512;
 
 #if defined(__x86_64__)

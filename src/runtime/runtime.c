@@ -1,4 +1,5 @@
 /* runtime.c - the runtime: what the machine has, scratch memory. */
+#include "isa.h"
 #include "library_impl.h"
 #include "pool_impl.h"
 
@@ -15,18 +16,14 @@ const char *cfx_isa_name(cfx_isa isa)
     return "unknown";
 }
 
-static cfx_isa machine_isa(void)
+const char *cfx_precision_name(cfx_precision precision)
 {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return CFX_ISA_AVX512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("f16c"))
-        return CFX_ISA_AVX2;
-#endif
-    return CFX_ISA_PLAIN;
+    switch (precision) {
+    case CFX_PRECISION_FLOAT32: return "float32";
+    case CFX_PRECISION_BF16: return "bf16";
+    case CFX_PRECISION_COUNT: break;
+    }
+    return "unknown";
 }
 
 /* ---- scratch ------------------------------------------------------------------------------- */
@@ -145,9 +142,9 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     memset(rt, 0, sizeof *rt);
     rt->allocator = allocator;
     rt->reference = o->reference;
-    rt->isa = o->reference ? CFX_ISA_PLAIN : machine_isa();
-    if (o->limit_isa && o->isa < rt->isa)
-        rt->isa = o->isa;
+    rt->isa = o->reference ? CFX_ISA_PLAIN
+                           : cfxi_rt_isa_at_most(o->limit_isa ? o->isa : CFX_ISA_COUNT);
+    rt->most_bf16 = CFXI_BF16_TILES;
     rt->library = cfx_library_retain(o->library);
     rt->interrupted = o->interrupted;
     rt->interrupted_ctx = o->interrupted_ctx;

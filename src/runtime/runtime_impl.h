@@ -74,10 +74,18 @@ typedef struct cfxi_signature {
 
 typedef struct cfxi_pool cfxi_pool;
 
+/* What a processor with AVX-512 has for products of bfloat16, each more than the one before. */
+typedef enum cfxi_bf16 {
+    CFXI_BF16_NONE,
+    CFXI_BF16_DOTS,  /* AVX512_BF16: dot products of pairs */
+    CFXI_BF16_TILES  /* AMX as well: products of matrices */
+} cfxi_bf16;
+
 struct cfx_runtime {
     const cfx_allocator *allocator;
     cfxi_pool *pool;
     cfx_isa isa;
+    cfxi_bf16 most_bf16;             /* kernels may use at most this: isa.h */
     bool reference;
     bool (*interrupted)(void *ctx);  /* or NULL */
     void *interrupted_ctx;

@@ -74,6 +74,20 @@ def test_models(name):
     assert "plan of" in fast.plans
 
 
+def test_products_of_bfloat16(net):
+    x = torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        want = net(x)
+    fast = cfx.compile(net, x, precision="bf16")
+    low = fast(x)
+    torch.testing.assert_close(low, want, rtol=2e-2, atol=2e-2)
+    assert (low - want).abs().max() > 1e-5 and "bf16" not in cfx.compile(net, x).plans
+    for other in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+        assert (other(x) == low).all()
+    with pytest.raises(ValueError, match="'float32' or 'bf16', not 'bf17'"):
+        cfx.compile(net, x, precision="bf17")
+
+
 @pytest.mark.parametrize("isa", ["plain", "avx2", "avx512"])
 def test_instruction_sets(net, isa):
     x = torch.randn(2, 3, 11, 7)

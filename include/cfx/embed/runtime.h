@@ -14,6 +14,8 @@ extern "C" {
 /* The instruction set that a runtime uses, and its name ("avx512"). */
 CFX_API cfx_isa cfx_runtime_isa(const cfx_runtime *rt);
 CFX_API const char *cfx_isa_name(cfx_isa isa);
+/* "float32" or "bf16". */
+CFX_API const char *cfx_precision_name(cfx_precision precision);
 
 /* ---- what the machine can do --------------------------------------------------------------- */
 

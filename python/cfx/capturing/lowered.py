@@ -154,10 +154,10 @@ class Attributes(MutableMapping[str, Any]):
         return repr(dict(self))
 
 
-def _rebuild(parts: list[Part], state: dict[str, Any], attributes: dict[str, Any], frozen: bool,
-             runtime: Any = None) -> "LoweredCapture":  # fmt: skip
+def _rebuild(parts: list[Part], state: dict[str, Any], attributes: dict[str, Any],
+             frozen: str | None, runtime: Any = None) -> "LoweredCapture":  # fmt: skip
     made = LoweredCapture(parts, state, attributes, runtime)
-    return made._freeze() if frozen else made
+    return made._freeze(precision=frozen) if frozen else made
 
 
 class LoweredCapture(Lowered):
@@ -207,10 +207,11 @@ class LoweredCapture(Lowered):
     __call__ = run
 
     def _freeze(self, onednn: str | None = None, tune: bool = False,
-                cache: str | None = None) -> "LoweredCapture":  # fmt: skip
-        super()._freeze(onednn, tune, cache)
+                cache: str | None = None,
+                precision: str = "float32") -> "LoweredCapture":  # fmt: skip
+        super()._freeze(onednn, tune, cache, precision)
         for member in self._members[1:]:
-            member.lowered._freeze(onednn, tune, cache)
+            member.lowered._freeze(onednn, tune, cache, precision)
         return self
 
     @property
@@ -220,7 +221,7 @@ class LoweredCapture(Lowered):
     def __reduce__(self) -> tuple[Any, ...]:
         state = super().__reduce__()[1][1]
         parts = [member.part for member in self._members]
-        return _rebuild, (parts, state, dict(self.attributes), self.frozen)
+        return _rebuild, (parts, state, dict(self.attributes), self.state.frozen)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "LoweredCapture":
         make, parts = self.__reduce__()

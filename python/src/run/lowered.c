@@ -352,15 +352,21 @@ static PyObject *program_inputs(PyProgram *self, PyObject *unused)
     return names;
 }
 
-/* compile(onednn, tune, cache): later runs are planned. Its tensors must not change any more. */
+/* compile(onednn, tune, cache, precision): later runs are planned. Its tensors must not change any
+ * more. */
 static PyObject *program_compile(PyProgram *self, PyObject *args)
 {
     cfx_error err = {0};
     cfx_compile_options options = {0};
     int tune = 0;
-    if (!PyArg_ParseTuple(args, "zpz:compile", &options.onednn, &tune, &options.cache))
+    const char *precision;
+    if (!PyArg_ParseTuple(args, "zpzs:compile", &options.onednn, &tune, &options.cache, &precision))
         return NULL;
     options.tune = tune;
+    while (strcmp(cfx_precision_name(options.precision), precision) != 0)
+        if (++options.precision == CFX_PRECISION_COUNT)
+            return PyErr_Format(PyExc_ValueError, "precision must be 'float32' or 'bf16', not '%s'",
+                                precision);
     if (!self->reshapes && cfx_program_compile(self->p, &options, &err) != CFX_OK)
         return raise_cfx(&err);
     Py_RETURN_NONE;

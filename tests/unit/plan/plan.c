@@ -495,6 +495,80 @@ TEST(a_back_end_that_is_missing)
     cfx_program_free(p);
 }
 
+static cfx_program *compiled_with(const char *text, const cfx_state *weights,
+                                  cfx_precision precision)
+{
+    const cfx_compile_options options = {.precision = precision};
+    cfx_program *p = program_of(text, weights, NULL, NULL);
+    CHECK(p && cfx_program_compile(p, &options, NULL) == CFX_OK);
+    return p;
+}
+
+static bool plans_have(const cfx_program *p, const char *text)
+{
+    cfx_buffer plans;
+    cfx_buffer_init(&plans, NULL);
+    bool found = cfx_program_print_plans(p, cfx_buffer_sink(&plans), NULL) == CFX_OK &&
+                 cfx_buffer_append(&plans, "", 1) == CFX_OK && strstr(plans.data, text);
+    cfx_buffer_free(&plans);
+    return found;
+}
+
+/* Products and convolutions round their operands, and nothing else: results are near, and not the
+ * same. Weights take half the memory. */
+TEST(a_precision)
+{
+    static const int64_t sizes[] = {1, 3, 9, 13};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "w", 32, 3, 3, 3);
+    WEIGHT(weights, "a", 16, 32);
+    static const char text[] =
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %a = get_attr[target=a]()\n"
+        "  %c = call_function[target=cfx.ops.conv2d](%x, %w, None, [1, 1], [1, 1])\n"
+        "  %m = call_function[target=cfx.ops.mean](%c, [2, 3])\n"
+        "  %y = call_function[target=cfx.ops.linear](%m, %a)\n"
+        "  output(%y)\n";
+    const cfx_datum x = cfx_datum_tensor(random_tensor(sizes, 4, false));
+    cfx_runtime *rt = cfx_runtime_new(NULL, NULL);
+    cfx_datum y[CFX_PRECISION_COUNT];
+    for (int i = 0; i < CFX_PRECISION_COUNT; i++) {
+        cfx_program *p = compiled_with(text, weights, (cfx_precision)i);
+        y[i] = cfx_program_run(p, rt, &x, 1, NULL);
+        /* 32 x 4 x 9 (a channel is added) and 16 x 32 weights */
+        CHECK(plans_have(p, i == CFX_PRECISION_BF16 ? "3.3 kB of packed" : "5.5 kB of packed"));
+        cfx_program_free(p);
+    }
+    if (CHECK(y[0].kind == CFX_DATUM_TENSOR && y[1].kind == CFX_DATUM_TENSOR)) {
+        const float *exact = cfx_tensor_data(y[0].as.tensor);
+        const float *low = cfx_tensor_data(y[1].as.tensor);
+        int same = 0;
+        for (int i = 0; i < 16; i++) {
+            CHECK(fabsf(exact[i] - low[i]) < 0.02f);
+            same += exact[i] == low[i];
+        }
+        CHECK(same < 8);
+    }
+    for (int i = 0; i < CFX_PRECISION_COUNT; i++)
+        cfx_datum_release(y[i]);
+    cfx_datum_release(x);
+    cfx_runtime_free(rt);
+    cfx_state_free(weights);
+}
+
+TEST(a_precision_that_there_is_not)
+{
+    cfx_error err = {0};
+    const cfx_compile_options options = {.precision = CFX_PRECISION_COUNT};
+    cfx_program *p = program_of("graph():\n  %x = placeholder[target=x]()\n  output(%x)\n", NULL,
+                                NULL, &err);
+    CHECK(cfx_program_compile(p, &options, &err) == CFX_E_VALUE);
+    CHECK(!cfx_program_is_compiled(p));
+    cfx_program_free(p);
+}
+
 typedef struct sweep {
     cfx_state *weights;
     cfx_datum x;

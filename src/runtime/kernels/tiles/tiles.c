@@ -12,13 +12,14 @@ enum {
 };
 
 /* Cycles of one step of k: a multiply-add for each vector of sums, loads of both operands two at a
- * time, and never less than what a sum takes. */
+ * time, and never less than what a sum takes, which may be in parts (tiles_store.h). */
 static double cycles_of(double rows, int panels, int vectors)
 {
     const double adds = rows * panels * vectors * (vectors > 1 ? 0.5 : 1);
     const double loads = (rows + panels * vectors) * 0.5;
     const double most = adds > loads ? adds : loads;
-    return most > LATENCY ? most : LATENCY;
+    const double parts = panels > 1 ? 1 : fmax(1, fmin(4, 8 / (rows * vectors)));
+    return fmax(most, LATENCY / parts);
 }
 
 cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row)
