@@ -24,8 +24,8 @@ tests/zoo. `start` of cfx is measured with cfx.runtime.load, in a process withou
 --peers names a folder with onnxruntime and openvino (see bench/package.py). --onednn names
 libdnnl.so.3, where neither CFX_ONEDNN nor the Python package onednn-cpu-gomp does. --keep names a
 folder for the files of the models: those that are there are not written again, and with --rounds 0
-nothing is measured. --json keeps all samples, and --show makes the tables from such a file. --update
-writes the tables of docs/benchmarks.md, with everything that was measured.
+nothing is measured. --json keeps all samples, and --show makes the tables from such a file.
+--update writes the tables of docs/benchmarks.md, with everything that was measured.
 """
 import argparse
 import contextlib

@@ -441,8 +441,8 @@ static void wake_some(cfxi_pool *p, unsigned room)
         }
 }
 
-/* Sees to it that helpers run beside their caller, if there is only one. It has a lane, and no other
- * caller can get here before it gives it back. */
+/* Sees to it that helpers run beside their caller, if there is only one: it has a lane, so that no
+ * other gets here before it gives that back. */
 static void place_helpers(cfxi_pool *p)
 {
     const int here = p->spins ? cfxi_rt_processor() : -1;

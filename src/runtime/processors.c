@@ -1,4 +1,4 @@
-/* placement.c - keeps helpers off the processor of the thread that they help.
+/* processors.c - keeps helpers off the processor of the thread that they help.
  *
  * A scheduler that saves power, or packs the threads of a virtual machine, puts a thread where the
  * one that woke it runs, and moves it milliseconds later. Until then the two take turns, and a job
