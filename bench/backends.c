@@ -195,8 +195,8 @@ static void measure(const shape *s, const settings *o, double total[2])
     float *other = numbers(outputs, 2);
     const cfxi_constants constants = {w, bias, NULL, NULL};
     memset(both, 0, sizeof both);
-    prepare(&both[0], conv ? &cfxi_backend_convolution : &cfxi_backend_product, &p, &constants,
-            outputs);
+    const cfxi_choosing built_in = {.allowed = CFXI_ALLOW_BUILT_IN};
+    prepare(&both[0], cfxi_backend_choose(&p, &built_in), &p, &constants, outputs);
     prepare(&both[1], o->onednn ? &cfxi_backend_onednn : NULL, &p, &constants, outputs);
     for (int round = 0; round < o->rounds; round++)
         for (int i = 0; i < 2; i++)

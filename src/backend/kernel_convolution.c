@@ -48,7 +48,9 @@ static bool query(const cfxi_problem *p, double *cost)
         cfxi_tiles_tiling(p->isa, c->out[2], cfxi_tiles_panels(c->out_channels),
                             c->stride[2] * c->xs[4]);
     *cost = t.cycles * (double)(c->in_channels * c->kernel[1] * c->kernel[2]) *
-            (double)(c->batch * c->groups * c->out[1]) / 3.0 / (p->threads > 0 ? p->threads : 1);
+            (double)(c->batch * c->groups * c->out[1]) / 3.0 / (p->threads > 0 ? p->threads : 1) +
+            cfxi_backend_weight_cost(c->groups * c->in_channels * c->out_channels * c->kernel[1] *
+                                     c->kernel[2]);
     return true;
 }
 

@@ -20,6 +20,13 @@ void cfxi_backend_pack(float *to, int64_t n, int64_t count, int64_t k, const flo
     }
 }
 
+double cfxi_backend_weight_cost(int64_t floats)
+{
+    enum { CACHED = 1 << 18 };  /* floats */
+    const double per_float = 0.03;  /* most of the time, arithmetic goes on meanwhile */
+    return floats > CACHED ? per_float * (double)(floats - CACHED) : 0;
+}
+
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias)
 {
     const int64_t room = cfxi_tiles_panels(n) * CFXI_PANEL;
