@@ -216,5 +216,10 @@ cfxi_fused_posts cfxi_backend_fuse_posts(const cfxi_problem *p);
  * offset[i] in the operand of post i. */
 void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
                               int64_t n, const int64_t offset[CFXI_MOST_POSTS]);
+/* The same for `rows` rows of n elements, `step` apart, at once where they lie without gaps.
+ * `dim` is which of a post's `rows` leads from one row to the next. */
+void cfxi_backend_finish_rows(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
+                              int64_t rows, int64_t step, int64_t n, int dim,
+                              const int64_t offset[CFXI_MOST_POSTS]);
 
 #endif
