@@ -1,4 +1,5 @@
-/* backends.c - the products and convolutions of ResNet-50 and BERT-base, by each back end.
+/* backends.c - products and convolutions of ResNet-50, EfficientNet-B0 and BERT-base, by each back
+ * end.
  *
  *     backends [--threads N] [--batch N] [--rounds N] [--rows N] [--bf16 dots|none] [LIBDNNL]
  *
@@ -20,39 +21,47 @@ typedef struct shape {
     int times;                           /* in the model */
     int64_t k, n;                        /* channels */
     int64_t in, window, stride, before;  /* of a convolution; window 1: a product of in * in rows */
-    bool adds, clamps, gelu;
+    bool adds, clamps, gelu, silu;
 } shape;
 
 /* A window of 1 is a product; `in` is then the side of the image, or 0 for BERT's 128 rows. */
 static const shape shapes[] = {
-    {"conv1 7x7/2", 1, 3, 64, 224, 7, 2, 3, false, true, false},
-    {"stage 1: 1x1, first", 1, 64, 64, 56, 1, 1, 0, false, true, false},
-    {"stage 1: 1x1 down", 2, 256, 64, 56, 1, 1, 0, false, true, false},
-    {"stage 1: 3x3", 3, 64, 64, 56, 3, 1, 1, false, true, false},
-    {"stage 1: 1x1 up, add", 3, 64, 256, 56, 1, 1, 0, true, true, false},
-    {"stage 2: 1x1 down, first", 1, 256, 128, 56, 1, 1, 0, false, true, false},
-    {"stage 2: 3x3/2", 1, 128, 128, 56, 3, 2, 1, false, true, false},
-    {"stage 2: 1x1/2 shortcut", 1, 256, 512, 56, 1, 2, 0, false, false, false},
-    {"stage 2: 1x1 down", 3, 512, 128, 28, 1, 1, 0, false, true, false},
-    {"stage 2: 3x3", 3, 128, 128, 28, 3, 1, 1, false, true, false},
-    {"stage 2: 1x1 up, add", 4, 128, 512, 28, 1, 1, 0, true, true, false},
-    {"stage 3: 1x1 down, first", 1, 512, 256, 28, 1, 1, 0, false, true, false},
-    {"stage 3: 3x3/2", 1, 256, 256, 28, 3, 2, 1, false, true, false},
-    {"stage 3: 1x1/2 shortcut", 1, 512, 1024, 28, 1, 2, 0, false, false, false},
-    {"stage 3: 1x1 down", 5, 1024, 256, 14, 1, 1, 0, false, true, false},
-    {"stage 3: 3x3", 5, 256, 256, 14, 3, 1, 1, false, true, false},
-    {"stage 3: 1x1 up, add", 6, 256, 1024, 14, 1, 1, 0, true, true, false},
-    {"stage 4: 1x1 down, first", 1, 1024, 512, 14, 1, 1, 0, false, true, false},
-    {"stage 4: 3x3/2", 1, 512, 512, 14, 3, 2, 1, false, true, false},
-    {"stage 4: 1x1/2 shortcut", 1, 1024, 2048, 14, 1, 2, 0, false, false, false},
-    {"stage 4: 1x1 down", 2, 2048, 512, 7, 1, 1, 0, false, true, false},
-    {"stage 4: 3x3", 2, 512, 512, 7, 3, 1, 1, false, true, false},
-    {"stage 4: 1x1 up, add", 3, 512, 2048, 7, 1, 1, 0, true, true, false},
-    {"BERT: q, k, v", 36, 768, 768, 0, 1, 1, 0, false, false, false},
-    {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, true, false, false},
-    {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, false, false, true},
-    {"BERT: down, add", 12, 3072, 768, 0, 1, 1, 0, true, false, false},
-    {"GPT-2: words", 0, 768, 50257, 0, 1, 1, 0, false, false, false},
+    {"conv1 7x7/2", 1, 3, 64, 224, 7, 2, 3, false, true, false, false},
+    {"stage 1: 1x1, first", 1, 64, 64, 56, 1, 1, 0, false, true, false, false},
+    {"stage 1: 1x1 down", 2, 256, 64, 56, 1, 1, 0, false, true, false, false},
+    {"stage 1: 3x3", 3, 64, 64, 56, 3, 1, 1, false, true, false, false},
+    {"stage 1: 1x1 up, add", 3, 64, 256, 56, 1, 1, 0, true, true, false, false},
+    {"stage 2: 1x1 down, first", 1, 256, 128, 56, 1, 1, 0, false, true, false, false},
+    {"stage 2: 3x3/2", 1, 128, 128, 56, 3, 2, 1, false, true, false, false},
+    {"stage 2: 1x1/2 shortcut", 1, 256, 512, 56, 1, 2, 0, false, false, false, false},
+    {"stage 2: 1x1 down", 3, 512, 128, 28, 1, 1, 0, false, true, false, false},
+    {"stage 2: 3x3", 3, 128, 128, 28, 3, 1, 1, false, true, false, false},
+    {"stage 2: 1x1 up, add", 4, 128, 512, 28, 1, 1, 0, true, true, false, false},
+    {"stage 3: 1x1 down, first", 1, 512, 256, 28, 1, 1, 0, false, true, false, false},
+    {"stage 3: 3x3/2", 1, 256, 256, 28, 3, 2, 1, false, true, false, false},
+    {"stage 3: 1x1/2 shortcut", 1, 512, 1024, 28, 1, 2, 0, false, false, false, false},
+    {"stage 3: 1x1 down", 5, 1024, 256, 14, 1, 1, 0, false, true, false, false},
+    {"stage 3: 3x3", 5, 256, 256, 14, 3, 1, 1, false, true, false, false},
+    {"stage 3: 1x1 up, add", 6, 256, 1024, 14, 1, 1, 0, true, true, false, false},
+    {"stage 4: 1x1 down, first", 1, 1024, 512, 14, 1, 1, 0, false, true, false, false},
+    {"stage 4: 3x3/2", 1, 512, 512, 14, 3, 2, 1, false, true, false, false},
+    {"stage 4: 1x1/2 shortcut", 1, 1024, 2048, 14, 1, 2, 0, false, false, false, false},
+    {"stage 4: 1x1 down", 2, 2048, 512, 7, 1, 1, 0, false, true, false, false},
+    {"stage 4: 3x3", 2, 512, 512, 7, 3, 1, 1, false, true, false, false},
+    {"stage 4: 1x1 up, add", 3, 512, 2048, 7, 1, 1, 0, true, true, false, false},
+    {"expand 16 to 96", 1, 16, 96, 112, 1, 1, 0, false, false, false, true},
+    {"expand 24 to 144", 1, 24, 144, 56, 1, 1, 0, false, false, false, true},
+    {"expand 40 to 240", 1, 40, 240, 28, 1, 1, 0, false, false, false, true},
+    {"expand 80 to 480", 1, 80, 480, 14, 1, 1, 0, false, false, false, true},
+    {"expand 192 to 1152", 1, 192, 1152, 7, 1, 1, 0, false, false, false, true},
+    {"reduce 96 to 24", 1, 96, 24, 56, 1, 1, 0, false, false, false, false},
+    {"reduce 1152 to 192", 1, 1152, 192, 7, 1, 1, 0, false, false, false, false},
+    {"stem 3x3/2", 1, 3, 32, 224, 3, 2, 1, false, true, false, false},
+    {"BERT: q, k, v", 36, 768, 768, 0, 1, 1, 0, false, false, false, false},
+    {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, true, false, false, false},
+    {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, false, false, true, false},
+    {"BERT: down, add", 12, 3072, 768, 0, 1, 1, 0, true, false, false, false},
+    {"GPT-2: words", 0, 768, 50257, 0, 1, 1, 0, false, false, false, false},
 };
 
 /* Who takes part. */
@@ -117,6 +126,8 @@ static cfxi_problem describe(const shape *s, const settings *o)
     if (s->clamps)
         p.posts[p.num_posts++] =
             (cfxi_post){.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY};
+    if (s->silu)
+        p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_FN, .fn = CFXI_FN_silu};
     if (s->gelu)
         p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_FN, .fn = CFXI_FN_gelu};
     return p;
@@ -217,7 +228,7 @@ static void measure(const shape *s, const settings *o, double total[ALL])
     float *w = numbers(s->k * s->n * s->window * s->window, 0.2f);
     float *bias = numbers(s->n, 1);
     float *other = numbers(outputs, 2);
-    const cfxi_constants constants = {w, bias, NULL, NULL};
+    const cfxi_constants constants = {.w = w, .bias = bias};
     memset(all, 0, sizeof all);
     prepare_all(all, o, &p, &constants, outputs);
     for (int round = 0; round < o->rounds; round++)
@@ -294,7 +305,7 @@ int main(int argc, char **argv)
     const cfx_runtime_options options = {.threads = o.threads};
     o.rt = cfx_runtime_new(&options, NULL);
     o.rt->most_bf16 = most;
-    double resnet[ALL] = {0}, bert[ALL] = {0};
+    double images[ALL] = {0}, bert[ALL] = {0};
     printf("%u threads, batch %lld; microseconds and GFLOP/s\n\n| problem | times |", o.threads,
            (long long)o.batch);
     for (int i = 0; i < ALL; i++)
@@ -303,9 +314,9 @@ int main(int argc, char **argv)
            "---|\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (!shapes[i].in || o.rows == 128)
-            measure(&shapes[i], &o, shapes[i].in ? resnet : bert);
+            measure(&shapes[i], &o, shapes[i].in ? images : bert);
     printf("\n");
-    print_totals("ResNet-50", resnet);
+    print_totals("Images", images);
     print_totals("BERT-base", bert);
     cfx_runtime_free(o.rt);
     cfxi_backend_onednn_release(o.onednn);

@@ -3,7 +3,7 @@ Runtime, OpenVINO, cfx with its own kernels, cfx with oneDNN.
 
     python bench/infer.py [--models LIST] [--engines LIST] [--threads 1,2] [--batch 1,8]
                           [--rounds 7] [--seconds 0.4] [--least 3] [--peers DIR] [--onednn FILE]
-                          [--json FILE] [--show FILE] [--update]
+                          [--keep DIR] [--json FILE] [--show FILE] [--update]
 
 For each model, batch size and number of threads there is a process for each engine, which loads the
 model from a file, runs it once, and is compared with eager PyTorch: results must agree to 1e-4 of
@@ -22,11 +22,13 @@ Weights are random: time does not depend on them. Models are in bench/engines/mo
 tests/zoo. `start` of cfx is measured with cfx.runtime.load, in a process without torch.
 
 --peers names a folder with onnxruntime and openvino (see bench/package.py). --onednn names
-libdnnl.so.3, where neither CFX_ONEDNN nor the Python package onednn-cpu-gomp does. --json keeps all
-samples, and --show makes the tables from such a file. --update writes the tables of
-docs/benchmarks.md, with everything that was measured.
+libdnnl.so.3, where neither CFX_ONEDNN nor the Python package onednn-cpu-gomp does. --keep names a
+folder for the files of the models: those that are there are not written again, and with --rounds 0
+nothing is measured. --json keeps all samples, and --show makes the tables from such a file.
+--update writes the tables of docs/benchmarks.md, with everything that was measured.
 """
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -71,13 +73,33 @@ def measure(folder, threads, options):
 # ---- all ----------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def folder_for(name, batch, options):
+    """A folder for the files of a model; one that is kept has them if it has the facts."""
+    if options.keep:
+        folder = options.keep / f"{name}-{batch}"
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def facts_of(name, batch, folder):
+    """What is known of a model, whose files are written if they are not there. The facts are
+    written last."""
+    facts = folder / "facts.json"
+    if not facts.exists():
+        write_files(name, batch, folder)
+    return json.loads(facts.read_text())
+
+
 def write_files(name, batch, folder):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "python", HERE)))}
     done = subprocess.run([sys.executable, "-W", "ignore", "-m", "engines.files", name, str(batch),
                            str(folder)], env=env, capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{name}: {done.stderr[-2000:]}")
-    return json.loads((folder / "facts.json").read_text())
 
 
 def measure_peaks(peaks, threads):
@@ -113,6 +135,7 @@ def parse():
     parser.add_argument("--least", type=int, default=3, help="runs of a turn, whatever it takes")
     parser.add_argument("--peers", type=Path, help="a folder with onnxruntime and openvino")
     parser.add_argument("--onednn", type=Path, default=places.onednn(), help="libdnnl.so.3")
+    parser.add_argument("--keep", type=Path, help="a folder for the files of the models")
     parser.add_argument("--json", type=Path, help="where all samples go")
     parser.add_argument("--show", type=Path, help="the tables of what --json has kept")
     parser.add_argument("--update", action="store_true", help="write docs/benchmarks.md")
@@ -128,13 +151,13 @@ def measure_all(options):
     count, total = 0, len(options.models) * len(options.batch) * len(options.threads)
     for name in options.models:
         for batch in options.batch:
-            with tempfile.TemporaryDirectory() as made:
-                facts = write_files(name, batch, Path(made))
-                for threads in options.threads:
+            with folder_for(name, batch, options) as folder:
+                facts = facts_of(name, batch, folder)
+                for threads in options.threads if options.rounds else ():
                     count += 1
                     turns.progress(f"[{count}/{total}] {name}, batch {batch}, {threads} threads:")
                     cell = {"model": name, "batch": batch, "threads": threads, "facts": facts,
-                            "engines": measure(Path(made), threads, options)}
+                            "engines": measure(folder, threads, options)}
                     results["cells"].append(cell)
                     if options.json:
                         options.json.write_text(json.dumps(results, indent=1))
@@ -145,6 +168,8 @@ def measure_all(options):
 def main():
     options = parse()
     results = json.loads(options.show.read_text()) if options.show else measure_all(options)
+    if not results["cells"]:
+        return
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
     text = report.report(results, models.TITLES)

@@ -125,7 +125,8 @@ typedef struct cfxi_backend {
     const char *name;
     /* Whether it solves the problem; *cost becomes an estimate of the time in nanoseconds. */
     bool (*query)(const cfxi_problem *p, double *cost);
-    /* Packs the constants, which are not needed afterwards. NULL with *err set. */
+    /* Packs the constants, which are not needed afterwards. NULL with *err set. The kernel may be
+     * that of another back end, which suits these constants better: k->backend runs it. */
     cfxi_kernel *(*prepare)(const cfxi_problem *p, const cfxi_constants *c,
                             const cfx_allocator *allocator, cfx_error *err);
     cfx_status (*run)(const cfxi_kernel *k, const cfxi_run *r, cfx_error *err);
@@ -144,7 +145,8 @@ struct cfxi_kernel {
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
-    cfxi_backend_bf16, cfxi_backend_chain, cfxi_backend_attention, cfxi_backend_lstm;
+    cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_chain, cfxi_backend_attention,
+    cfxi_backend_lstm;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 
@@ -235,6 +237,9 @@ typedef int64_t cfxi_line_at(const void *ctx, int64_t q, int64_t p);
 void cfxi_backend_pack(cfx_runtime *rt, float *to, int64_t n, int64_t count, int64_t k,
                        const float *w, int64_t step, const float *scale, cfxi_line_at *at,
                        const void *ctx);
+/* Nanoseconds that a kernel waits for this many weights, beside its arithmetic: more than a cache
+ * holds come from memory in each run. */
+double cfxi_backend_weight_cost(int64_t floats);
 /* The bias, padded with zeros to whole panels. */
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias);
 
@@ -249,5 +254,10 @@ cfxi_fused_posts cfxi_backend_fuse_posts(const cfxi_problem *p);
  * offset[i] in the operand of post i. */
 void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
                               int64_t n, const int64_t offset[CFXI_MOST_POSTS]);
+/* The same for `rows` rows of n elements, `step` apart, at once where they lie without gaps.
+ * `dim` is which of a post's `rows` leads from one row to the next. */
+void cfxi_backend_finish_rows(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
+                              int64_t rows, int64_t step, int64_t n, int dim,
+                              const int64_t offset[CFXI_MOST_POSTS]);
 
 #endif

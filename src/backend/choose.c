@@ -7,6 +7,7 @@ static const cfxi_candidate all[] = {
     {"product", &cfxi_backend_product, CFXI_ALLOW_BUILT_IN},
     {"depthwise", &cfxi_backend_depthwise, CFXI_ALLOW_BUILT_IN},
     {"convolution", &cfxi_backend_convolution, CFXI_ALLOW_BUILT_IN},
+    {"winograd", &cfxi_backend_winograd, CFXI_ALLOW_BUILT_IN},
     {"bf16", &cfxi_backend_bf16, CFXI_ALLOW_BUILT_IN},
     {"oneDNN", &cfxi_backend_onednn, CFXI_ALLOW_ONEDNN},
 };

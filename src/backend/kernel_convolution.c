@@ -49,7 +49,9 @@ static bool query(const cfxi_problem *p, double *cost)
         cfxi_tiles_tiling(p->isa, c->out[2], cfxi_tiles_panels(c->out_channels),
                             c->stride[2] * c->xs[4]);
     *cost = t.cycles * (double)(c->in_channels * c->kernel[1] * c->kernel[2]) *
-            (double)(c->batch * c->groups * c->out[1]) / 3.0 / (p->threads > 0 ? p->threads : 1);
+            (double)(c->batch * c->groups * c->out[1]) / 3.0 / (p->threads > 0 ? p->threads : 1) +
+            cfxi_backend_weight_cost(c->groups * c->in_channels * c->out_channels * c->kernel[1] *
+                                     c->kernel[2]);
     return true;
 }
 
@@ -214,21 +216,21 @@ typedef struct line {
     int64_t a_pixel;
 } line;
 
-static void finish(const running *w, const line *at, int64_t x, int64_t n, int64_t channel,
-                   int64_t channels)
+/* The posts that tiles do not do, on some channels of a line that was just computed. */
+static void finish(const running *w, const line *at, int64_t panel, int64_t last)
 {
     const cfxi_problem *p = &w->k->head.problem;
     const cfxi_conv *c = &p->conv;
+    const int64_t first = at->group * c->out_channels;
+    const int64_t channel = first + panel * CFXI_PANEL;
     int64_t offset[CFXI_MOST_POSTS];
-    for (int64_t i = x; i < x + n; i++) {
-        for (size_t s = w->k->posts.rest; s < p->num_posts; s++)
-            offset[s] = at->image * p->posts[s].rows[0] + at->y * p->posts[s].rows[1] +
-                        i * p->posts[s].rows[2] + channel;
-        cfxi_backend_apply_posts(p, w->r, w->k->posts.rest,
-                                 w->r->out + at->image * c->ys[0] + at->y * c->ys[3] +
-                                     i * c->ys[4] + channel,
-                                 channels, offset);
-    }
+    for (size_t s = w->k->posts.rest; s < p->num_posts; s++)
+        offset[s] = at->image * p->posts[s].rows[0] + at->y * p->posts[s].rows[1] + channel;
+    cfxi_backend_finish_rows(p, w->r, w->k->posts.rest,
+                             w->r->out + at->image * c->ys[0] + at->y * c->ys[3] + channel,
+                             c->out[2], c->ys[4],
+                             smaller(first + c->out_channels, first + last * CFXI_PANEL) - channel,
+                             2, offset);
 }
 
 static void run_tile(const running *w, const line *at, int64_t x, int64_t n, int64_t panel,
@@ -260,8 +262,6 @@ static void run_tile(const running *w, const line *at, int64_t x, int64_t n, int
         .high = k->posts.high,
     };
     k->tiles->fn[panels - 1][n - 1](&t);
-    if (k->posts.rest < k->head.problem.num_posts)
-        finish(w, at, x, n, channel, channels);
 }
 
 static int64_t panels_of_tile(const conv_kernel *k, int64_t left)
@@ -287,6 +287,8 @@ static void run_lines(const running *w, int64_t image, int64_t group, int64_t y,
                 for (int64_t x = 0; x < c->out[2]; x += k->tiling.rows)
                     run_tile(w, &at, x, smaller(k->tiling.rows, c->out[2] - x), panel, n);
             }
+            if (k->posts.rest < k->head.problem.num_posts)
+                finish(w, &at, chunk, end);
         }
     }
 }

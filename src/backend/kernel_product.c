@@ -9,7 +9,7 @@
 enum {
     CHUNK_BYTES = 384 << 10,  /* of weights, that stay in the cache */
     BLOCK_BYTES = 128 << 10,  /* of x */
-    FEW_ROWS = 4,             /* whose panels are narrow, and rows stay in the cache */
+    FINISHED = 1 << 13,       /* floats of the result that are computed before posts follow */
     LEAST_WORK = 1 << 16      /* multiplications for which another thread is worth waking */
 };
 
@@ -114,12 +114,10 @@ static void finish(const running *w, int64_t row, int64_t rows, int64_t column, 
 {
     const cfxi_problem *p = &w->k->head.problem;
     int64_t offset[CFXI_MOST_POSTS];
-    for (int64_t i = row; i < row + rows; i++) {
-        for (size_t s = w->k->posts.rest; s < p->num_posts; s++)
-            offset[s] = i * p->posts[s].rows[0] + column;
-        cfxi_backend_apply_posts(p, w->r, w->k->posts.rest, w->r->out + i * p->out_row + column,
-                                 columns, offset);
-    }
+    for (size_t s = w->k->posts.rest; s < p->num_posts; s++)
+        offset[s] = row * p->posts[s].rows[0] + column;
+    cfxi_backend_finish_rows(p, w->r, w->k->posts.rest, w->r->out + row * p->out_row + column, rows,
+                             p->out_row, columns, 0, offset);
 }
 
 static void run_tile(const running *w, int64_t row, int64_t rows, int64_t panel, int64_t panels)
@@ -159,28 +157,34 @@ static int64_t panels_of_tile(const product_kernel *k, int64_t left)
     return n;
 }
 
+static void run_rows(const running *w, int64_t row, int64_t last_row, int64_t panel,
+                     int64_t last_panel)
+{
+    const product_kernel *k = w->k;
+    for (int64_t n; panel < last_panel; panel += n) {
+        n = panels_of_tile(k, last_panel - panel);
+        for (int64_t i = row; i < last_row; i += k->tiling.rows)
+            run_tile(w, i, smaller(k->tiling.rows, last_row - i), panel, n);
+    }
+}
+
 static void run_piece(const running *w, int64_t chunk, int64_t block)
 {
     const product_kernel *k = w->k;
     const cfxi_problem *p = &k->head.problem;
     const int64_t last_row = smaller(p->m, (block + 1) * k->block);
-    const int64_t last_panel = smaller(k->panels, (chunk + 1) * k->chunk);
+    const int64_t panel = chunk * k->chunk;
+    const int64_t last_panel = smaller(k->panels, panel + k->chunk);
+    const int64_t columns = smaller(p->n, last_panel * CFXI_PANEL) - panel * CFXI_PANEL;
+    const int64_t fit = FINISHED / columns / k->tiling.rows * k->tiling.rows;
     const bool rest = k->posts.rest < p->num_posts;
-    const bool few = last_row - block * k->block < FEW_ROWS;
-    for (int64_t panel = chunk * k->chunk, n; panel < last_panel; panel += n) {
-        n = panels_of_tile(k, last_panel - panel);
-        for (int64_t row = block * k->block; row < last_row; row += k->tiling.rows) {
-            const int64_t rows = smaller(k->tiling.rows, last_row - row);
-            run_tile(w, row, rows, panel, n);
-            if (rest && !few)
-                finish(w, row, rows, panel * CFXI_PANEL,
-                       smaller(n * CFXI_PANEL, p->n - panel * CFXI_PANEL));
-        }
+    const int64_t step = rest ? larger(k->tiling.rows, fit) : k->block;
+    for (int64_t row = block * k->block; row < last_row; row += step) {
+        const int64_t end = smaller(last_row, row + step);
+        run_rows(w, row, end, panel, last_panel);
+        if (rest)
+            finish(w, row, end - row, panel * CFXI_PANEL, columns);
     }
-    const int64_t column = chunk * k->chunk * CFXI_PANEL;
-    if (rest && few)
-        finish(w, block * k->block, last_row - block * k->block, column,
-               smaller(last_panel * CFXI_PANEL, p->n) - column);
 }
 
 static void run_pieces(void *ctx, int64_t begin, int64_t end)

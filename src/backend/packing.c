@@ -48,6 +48,13 @@ void cfxi_backend_pack(cfx_runtime *rt, float *to, int64_t n, int64_t count, int
         pack_panels(&s, 0, panels);
 }
 
+double cfxi_backend_weight_cost(int64_t floats)
+{
+    enum { CACHED = 1 << 18 };  /* floats */
+    const double per_float = 0.03;  /* most of the time, arithmetic goes on meanwhile */
+    return floats > CACHED ? per_float * (double)(floats - CACHED) : 0;
+}
+
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias)
 {
     const int64_t room = cfxi_tiles_panels(n) * CFXI_PANEL;
@@ -105,5 +112,36 @@ void cfxi_backend_apply_posts(const cfxi_problem *p, const cfxi_run *r, size_t f
             apply_chain(post, r, x, n, offset[i]);
             break;
         }
+    }
+}
+
+/* Whether n elements of a row are followed by the next row, in all operands too. */
+static bool lie_without_gaps(const cfxi_problem *p, size_t first, int64_t n, int dim)
+{
+    for (size_t i = first; i < p->num_posts; i++) {
+        const cfxi_post *post = &p->posts[i];
+        const bool has = post->kind == CFXI_POST_ADD || post->kind == CFXI_POST_MUL ||
+                         (post->kind == CFXI_POST_CHAIN && post->chain->num_inputs > 1);
+        if (has && post->rows[dim] != n)
+            return false;
+    }
+    return true;
+}
+
+void cfxi_backend_finish_rows(const cfxi_problem *p, const cfxi_run *r, size_t first, float *x,
+                              int64_t rows, int64_t step, int64_t n, int dim,
+                              const int64_t offset[CFXI_MOST_POSTS])
+{
+    int64_t at[CFXI_MOST_POSTS] = {0};
+    for (size_t s = first; s < p->num_posts; s++)
+        at[s] = offset[s];
+    if (step == n && lie_without_gaps(p, first, n, dim)) {
+        cfxi_backend_apply_posts(p, r, first, x, rows * n, at);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++, x += step) {
+        cfxi_backend_apply_posts(p, r, first, x, n, at);
+        for (size_t s = first; s < p->num_posts; s++)
+            at[s] += p->posts[s].rows[dim];
     }
 }

@@ -288,7 +288,7 @@ static int measure(const cfxi_tuner *t, const cfxi_problem *p, unsigned candidat
             best = (int)i;
             *least = took;
         }
-        c->backend->release(k);
+        k->backend->release(k);
     }
     free_operands(rt, &o);
     return best;

@@ -71,6 +71,7 @@ typedef struct helper {
     cfxi_worker worker;
     cfxi_pool *pool;
     pthread_t thread;
+    int avoided;         /* the processor of its caller */
 } helper;
 
 struct cfxi_pool {
@@ -78,6 +79,7 @@ struct cfxi_pool {
     atomic_bool stop;
     _Alignas(CFXI_ALIGN) atomic_int runs;
     atomic_int callers;        /* with a lane */
+    atomic_int processor;      /* that helpers keep away from: the caller's; -1: none */
     atomic_int sleepers;
     atomic_uint wakes;
     atomic_uint ready_for;     /* the number of forks that this is right for, */
@@ -292,6 +294,7 @@ static void begin(cfxi_pool *p)
     atomic_store(&p->started, 0);
     atomic_store(&p->runs, 0);
     atomic_store(&p->callers, 0);
+    atomic_store(&p->processor, -1);
     atomic_store(&p->sleepers, 0);
     for (unsigned i = 0; i < p->lanes_size; i++) {
         span *spans = p->lanes[i].spans;
@@ -300,7 +303,7 @@ static void begin(cfxi_pool *p)
     }
     for (; made < most; made++) {
         helper *h = &p->helpers[made - 1];
-        *h = (helper){.pool = p, .worker = {.index = made, .rt = p->rt}};
+        *h = (helper){.pool = p, .worker = {.index = made, .rt = p->rt}, .avoided = -1};
         sem_init(&h->wake, 0, 0);
         if (p->options.start(p->options.start_ctx, &h->thread, helper_main, h) != 0)
             break;
@@ -438,6 +441,19 @@ static void wake_some(cfxi_pool *p, unsigned room)
         }
 }
 
+/* Sees to it that helpers run beside their caller, if there is only one: it has a lane, so that no
+ * other gets here before it gives that back. */
+static void place_helpers(cfxi_pool *p)
+{
+    const int here = p->spins ? cfxi_rt_processor() : -1;
+    if (here < 0 || here == atomic_load_explicit(&p->processor, memory_order_relaxed) ||
+        atomic_load(&p->callers) != 1)
+        return;
+    for (unsigned i = 0; i + 1 < atomic_load(&p->threads); i++)
+        cfxi_rt_avoid(p->helpers[i].thread, &p->helpers[i].avoided, here);
+    atomic_store_explicit(&p->processor, here, memory_order_relaxed);
+}
+
 static void open_lane(cfxi_pool *p, lane *l, job j)
 {
     const int64_t pieces = (j.n - 1) / j.piece + 1;
@@ -502,6 +518,7 @@ void cfxi_rt_parallel_work(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_work_
     }
     const int64_t most = (int64_t)atomic_load(&p->threads) * PIECES_EACH;
     const int64_t piece = n / most + (n % most != 0);
+    place_helpers(p);
     open_lane(p, l, (job){fn, ctx, n, piece > grain ? piece : grain > 0 ? grain : 1});
     work(l, &l->caller);
     close_lane(p, l);

@@ -39,4 +39,12 @@ unsigned cfxi_rt_cores(void);
  * system lie under `root` ("" for the system's own). */
 unsigned cfxi_rt_cores_under(const char *root, unsigned allowed);
 
+/* ---- which processor a thread runs on (processors.c) ---------------------------------------- */
+
+/* The processor that this thread runs on; -1 if the system does not say. */
+int cfxi_rt_processor(void);
+/* Keeps a thread away from `processor`, where it may run on another one, and lets it run again on
+ * *avoided (-1: none), which becomes the processor that it avoids now. */
+void cfxi_rt_avoid(pthread_t thread, int *avoided, int processor);
+
 #endif

@@ -44,7 +44,8 @@ class Worker:
     """A process with one engine and one model."""
 
     def __init__(self, engine: str, folder: Path, setting: Setting) -> None:
-        caches = tempfile.mkdtemp(dir=folder)
+        self.room = tempfile.TemporaryDirectory()  # for caches and the log
+        caches = self.room.name
         paths = [str(PACKAGE), *setting.paths, os.environ.get("PYTHONPATH", "")]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p),
                "OMP_NUM_THREADS": str(setting.threads), "TORCHINDUCTOR_CACHE_DIR": caches}
@@ -91,6 +92,7 @@ class Worker:
         for end in (self.process.stdin, self.process.stdout, self.log):
             if end:
                 end.close()
+        self.room.cleanup()
 
 
 def progress(text: str) -> None:

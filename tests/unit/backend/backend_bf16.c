@@ -69,7 +69,7 @@ typedef struct operands {
 static bool run_kernel(cfx_runtime *rt, const cfxi_problem *p, const operands *o)
 {
     cfx_error err = {0};
-    const cfxi_constants c = {o->w, o->bias, o->scale, NULL};
+    const cfxi_constants c = {.w = o->w, .bias = o->bias, .scale = o->scale};
     double cost = -1;
     if (!CHECK(cfxi_backend_bf16.query(p, &cost) && cost >= 0))
         return false;
@@ -357,7 +357,7 @@ TEST(shares_weights)
     const cfx_allocator *allocator = cfxi_base_allocator(NULL);
     cfxi_packs packs = {0};
     float *w = numbers(N * K);
-    const cfxi_constants c = {w, NULL, NULL, &packs};
+    const cfxi_constants c = {.w = w, .packs = &packs};
     cfxi_problem p = problem_of(rt, CFXI_PRODUCT);
     p.m = 3, p.n = N, p.k = K, p.x_row = K, p.out_row = N, p.w_k = 1, p.w_n = K;
     p.has_bias = false;
@@ -380,7 +380,7 @@ static cfx_status work(const cfx_allocator *a, void *arg)
     static const float w[6 * 5] = {1};
     static const float x[2 * 5] = {1};
     const cfx_runtime_options options = {.threads = 1, .allocator = a};
-    const cfxi_constants c = {w, NULL, NULL, NULL};
+    const cfxi_constants c = {.w = w};
     float out[2 * 6];
     cfx_runtime *rt = cfx_runtime_new(&options, NULL);
     if (!rt)

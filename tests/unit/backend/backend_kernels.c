@@ -35,14 +35,17 @@ static const cfxi_chain chain = {
             {.fn = CFXI_FN_maximum, .n = 2, .buffer = 2,
              .args = {{.from = CFXI_FROM_OP, .index = 1}, {.from = CFXI_FROM_INPUT}}}}};
 
-/* Some posts in random order, over operands of `elements` floats. */
-static void add_posts(cfxi_problem *p, float **operands, int64_t elements, const int64_t rows[3])
+/* Some posts of the first kinds in random order, over operands of `elements` floats. */
+enum { ALL_KINDS = CFXI_POST_CHAIN + 1, ARITHMETIC = CFXI_POST_CLAMP + 1 };
+
+static void add_posts(cfxi_problem *p, float **operands, int64_t elements, const int64_t rows[3],
+                      int64_t kinds)
 {
     p->num_posts = (size_t)draw(4);
     for (size_t i = 0; i < p->num_posts; i++) {
         cfxi_post *post = &p->posts[i];
-        *post = (cfxi_post){.kind = (cfxi_post_kind)draw(5), .operand = i, .low = 0, .high = 1.5f,
-                            .fn = CFXI_FN_silu, .chain = &chain, .operands = {0, i}};
+        *post = (cfxi_post){.kind = (cfxi_post_kind)draw(kinds), .operand = i, .low = 0,
+                            .high = 1.5f, .fn = CFXI_FN_silu, .chain = &chain, .operands = {0, i}};
         memcpy(post->rows, rows, sizeof post->rows);
         operands[i] = numbers(elements);
     }
@@ -55,7 +58,9 @@ static double after_posts(const cfxi_problem *p, float *const *operands, double 
         switch (post->kind) {
         case CFXI_POST_ADD: x += operands[i][at]; break;
         case CFXI_POST_MUL: x *= operands[i][at]; break;
-        case CFXI_POST_CLAMP: x = fmax(post->low, fmin(post->high, x)); break;
+        case CFXI_POST_CLAMP:  /* NaN stays */
+            x = x < post->low ? post->low : x > post->high ? post->high : x;
+            break;
         case CFXI_POST_FN: x = x / (1 + exp(-x)); break;
         case CFXI_POST_CHAIN: x = fmax((x + (double)operands[i][at]) * 0.5, x); break;
         }
@@ -89,14 +94,16 @@ static bool run_kernel(const cfxi_backend *b, cfx_runtime *rt, const cfxi_proble
     cfxi_run r = {.rt = rt, .x = x, .out = out};
     for (size_t i = 0; i < p->num_posts; i++)
         r.operands[i] = operands[i];
-    CHECK(k && b->run(k, &r, &err) == CFX_OK);
+    CHECK(k && k->backend->run(k, &r, &err) == CFX_OK);
     if (k)
-        b->release(k);
+        k->backend->release(k);
     return true;
 }
 
 static bool close_to(double want, float got, int64_t terms)
 {
+    if (!isfinite(want))
+        return isnan(want) ? isnan(got) : want == got;
     return fabs(want - got) <= 2e-6 * (20 + (double)terms * 2);
 }
 
@@ -117,8 +124,9 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
     float *scale = draw(2) ? numbers(n) : NULL;
     float *out = numbers(m * p.out_row - gap);
     float *operands[CFXI_MOST_POSTS] = {0};
-    add_posts(&p, operands, m * p.out_row - gap, rows);
-    const cfxi_constants c = {w, bias, scale, NULL, draw(2) ? rt : NULL};
+    add_posts(&p, operands, m * p.out_row - gap, rows, ALL_KINDS);
+    const cfxi_constants c = {.w = w, .bias = bias, .scale = scale,
+                              .rt = draw(2) ? rt : NULL};
     const bool ran = run_kernel(b, rt, &p, &c, x, out, operands);
     bool same = true;
     for (int64_t i = 0; ran && i < m; i++)
@@ -137,8 +145,10 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
     return ran;
 }
 
+/* Pixels outside of the image are zeros: what they give with a weight that is not finite is left to
+ * the kernel, and `outside` says whether they count. */
 static double conv_at(const cfxi_conv *c, const float *x, const float *w, int64_t b, int64_t g,
-                      int64_t o, int64_t y, int64_t z)
+                      int64_t o, int64_t y, int64_t z, bool outside)
 {
     double sum = 0;
     for (int64_t i = 0; i < c->in_channels; i++)
@@ -146,29 +156,35 @@ static double conv_at(const cfxi_conv *c, const float *x, const float *w, int64_
             for (int64_t s = 0; s < c->kernel[2]; s++) {
                 const int64_t line = y * c->stride[1] - c->before[1] + r * c->dilation[1];
                 const int64_t pixel = z * c->stride[2] - c->before[2] + s * c->dilation[2];
-                if (line < 0 || line >= c->in[1] || pixel < 0 || pixel >= c->in[2])
-                    continue;
-                sum += (double)x[b * c->xs[0] + line * c->xs[3] + pixel * c->xs[4] +
-                                 g * c->in_channels + i] *
-                       w[g * c->wg + o * c->ws[0] + i * c->ws[1] + r * c->ws[3] + s * c->ws[4]];
+                const double weight =
+                    w[g * c->wg + o * c->ws[0] + i * c->ws[1] + r * c->ws[3] + s * c->ws[4]];
+                if (line >= 0 && line < c->in[1] && pixel >= 0 && pixel < c->in[2])
+                    sum += (double)x[b * c->xs[0] + line * c->xs[3] + pixel * c->xs[4] +
+                                     g * c->in_channels + i] * weight;
+                else if (outside)
+                    sum += 0 * weight;
             }
     return sum;
 }
 
+typedef enum form { ANY_FORM, DEPTHWISE, DENSE_3X3 } form;
+
 /* A random convolution; channels last, with gaps between pixels of the result now and then. */
-static cfxi_problem draw_conv(const cfx_runtime *rt, bool depthwise)
+static cfxi_problem draw_conv(const cfx_runtime *rt, form f)
 {
+    const bool depthwise = f == DEPTHWISE;
+    const bool dense = f == DENSE_3X3;
     cfxi_problem p = {.kind = CFXI_CONVOLUTION, .isa = rt->isa, .onednn = onednn,
                       .threads = cfx_runtime_threads(rt), .has_bias = draw(2)};
     cfxi_conv *c = &p.conv;
     c->batch = 1 + draw(2);
-    c->groups = depthwise ? 4 + draw(40) : 1 + (draw(3) == 0 ? draw(3) : 0);
-    c->in_channels = depthwise ? 1 : 1 + draw(20);
+    c->groups = depthwise ? 4 + draw(40) : 1 + (!dense && draw(3) == 0 ? draw(3) : 0);
+    c->in_channels = depthwise ? 1 : dense ? 8 + draw(60) : 1 + draw(20);
     c->out_channels = depthwise ? 1 : 1 + draw(70);
     for (int d = 0; d < CFXI_SPATIAL; d++) {
-        c->kernel[d] = d ? 1 + draw(4) : 1;
-        c->stride[d] = d ? 1 + draw(2) : 1;
-        c->dilation[d] = d ? 1 + (draw(4) == 0) : 1;
+        c->kernel[d] = dense && d ? 3 : d ? 1 + draw(4) : 1;
+        c->stride[d] = d && !dense ? 1 + draw(2) : 1;
+        c->dilation[d] = d && !dense ? 1 + (draw(4) == 0) : 1;
         c->before[d] = d ? draw(3) : 0;
         const int64_t window = (c->kernel[d] - 1) * c->dilation[d] + 1;
         c->out[d] = d ? 1 + draw(17) : 1;
@@ -188,9 +204,16 @@ static cfxi_problem draw_conv(const cfx_runtime *rt, bool depthwise)
     return p;
 }
 
-static bool check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
+/* Numbers among which are some that are not finite. */
+static void spoil(float *x, int64_t n)
 {
-    cfxi_problem p = draw_conv(rt, depthwise);
+    for (int64_t i = 1 + draw(3); i > 0; i--)
+        x[draw(n)] = draw(3) == 0 ? NAN : draw(2) ? INFINITY : -INFINITY;
+}
+
+static bool check_conv(cfx_runtime *rt, const cfxi_backend *b, form f, bool spoilt)
+{
+    cfxi_problem p = draw_conv(rt, f);
     const cfxi_conv *c = &p.conv;
     const int64_t channels = c->groups * c->out_channels;
     const int64_t rows[3] = {c->ys[0], c->ys[3], c->ys[4]};
@@ -200,8 +223,13 @@ static bool check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
     float *scale = draw(2) ? numbers(channels) : NULL;
     float *out = numbers(c->batch * c->ys[0]);
     float *operands[CFXI_MOST_POSTS] = {0};
-    add_posts(&p, operands, c->batch * c->ys[0], rows);
-    const cfxi_constants constants = {w, bias, scale, NULL, draw(2) ? rt : NULL};
+    add_posts(&p, operands, c->batch * c->ys[0], rows, spoilt ? ARITHMETIC : ALL_KINDS);
+    if (spoilt && draw(8))
+        spoil(x, c->batch * c->xs[0]);
+    else if (spoilt)
+        spoil(w, c->groups * c->wg);
+    const cfxi_constants constants = {.w = w, .bias = bias, .scale = scale,
+                              .rt = draw(2) ? rt : NULL};
     const bool ran = run_kernel(b, rt, &p, &constants, x, out, operands);
     bool same = true;
     for (int64_t i = 0; ran && i < c->batch * channels * c->out[1] * c->out[2]; i++) {
@@ -209,11 +237,16 @@ static bool check_conv(cfx_runtime *rt, const cfxi_backend *b, bool depthwise)
         const int64_t y = i / c->out[2] % c->out[1];
         const int64_t o = i / c->out[2] / c->out[1] % channels;
         const int64_t image = i / c->out[2] / c->out[1] / channels;
-        double sum = conv_at(c, x, w, image, o / c->out_channels, o % c->out_channels, y, z);
-        sum = sum * (scale ? scale[o] : 1) + (bias ? bias[o] : 0);
         const int64_t at = image * c->ys[0] + y * c->ys[3] + z * c->ys[4] + o;
-        same = same && close_to(after_posts(&p, operands, sum, at), out[at],
-                                c->in_channels * c->kernel[1] * c->kernel[2]);
+        bool one_is = false;
+        for (int k = 0; k < 2; k++) {
+            double sum =
+                conv_at(c, x, w, image, o / c->out_channels, o % c->out_channels, y, z, k);
+            sum = sum * (scale ? scale[o] : 1) + (bias ? bias[o] : 0);
+            one_is = one_is || close_to(after_posts(&p, operands, sum, at), out[at],
+                                        c->in_channels * c->kernel[1] * c->kernel[2]);
+        }
+        same = same && one_is;
     }
     CHECK(same);
     for (size_t i = 0; i < p.num_posts; i++)
@@ -235,9 +268,11 @@ static void check_isa(cfx_isa isa)
         check_product(rt, &cfxi_backend_product, 1 + draw(i % 4 ? 20 : 90),
                       1 + draw(i % 3 ? 40 : 300), 1 + draw(70));
     for (int i = 0; i < 150; i++)
-        check_conv(rt, &cfxi_backend_convolution, false);
+        check_conv(rt, &cfxi_backend_convolution, ANY_FORM, i % 5 == 4);
     for (int i = 0; i < 100; i++)
-        check_conv(rt, &cfxi_backend_depthwise, true);
+        check_conv(rt, &cfxi_backend_depthwise, DEPTHWISE, i % 5 == 4);
+    for (int i = 0; i < 60; i++)
+        check_conv(rt, &cfxi_backend_winograd, DENSE_3X3, i % 3 == 2);
     cfx_runtime_free(rt);
 }
 
@@ -255,7 +290,7 @@ static void check_specials(const cfxi_backend *b)
                             .m = ROWS, .n = COLUMNS, .k = 1, .x_row = 1, .out_row = COLUMNS,
                             .w_k = COLUMNS, .w_n = 1, .num_posts = 1,
                             .posts = {{.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY}}};
-    const cfxi_constants c = {w, NULL, NULL, NULL, NULL};
+    const cfxi_constants c = {.w = w};
     CHECK(run_kernel(b, rt, &p, &c, x, out, (float *const[CFXI_MOST_POSTS]){0}));
     for (int i = 0; i < COLUMNS; i++)
         CHECK(isnan(out[i]) && isinf(out[COLUMNS + i]) && out[2 * COLUMNS + i] == 0 &&
@@ -316,9 +351,9 @@ static void check_onednn(unsigned threads)
         CHECK(check_product(rt, &cfxi_backend_onednn, 1 + draw(i % 4 ? 20 : 90),
                             1 + draw(i % 3 ? 40 : 300), 1 + draw(70)));
     for (int i = 0; i < 150; i++)
-        check_conv(rt, &cfxi_backend_onednn, false);
+        check_conv(rt, &cfxi_backend_onednn, ANY_FORM, false);
     for (int i = 0; i < 100; i++)
-        check_conv(rt, &cfxi_backend_onednn, true);
+        check_conv(rt, &cfxi_backend_onednn, DEPTHWISE, false);
     cfx_runtime_free(rt);
 }
 

@@ -1,4 +1,5 @@
 /* pool.c - every piece is done once; nested, concurrent and repeated use; threads that sleep. */
+#define _GNU_SOURCE  /* processors */
 #include "runtime/pool_impl.h"
 
 #include "test_alloc.h"
@@ -439,6 +440,92 @@ TEST(threads_that_cannot_start_are_missing)
         cfx_runtime_free(rt);
     }
 }
+
+/* ---- processors ---------------------------------------------------------------------------- */
+
+/* Two processors that this thread may run on; false if there is one alone. */
+static bool two_processors(int found[2])
+{
+    cpu_set_t set;
+    int n = 0;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return false;
+    for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+        if (CPU_ISSET(i, &set))
+            found[n++] = i;
+    return n == 2;
+}
+
+TEST(a_thread_avoids_one_processor_at_a_time)
+{
+    int two[2];
+    int avoided = -1;
+    cpu_set_t before;
+    cpu_set_t set;
+    if (!two_processors(two))
+        return;
+    sched_getaffinity(0, sizeof before, &before);
+    for (int i = 0; i < 4; i++) {
+        cfxi_rt_avoid(pthread_self(), &avoided, two[i % 2]);
+        sched_getaffinity(0, sizeof set, &set);
+        CHECK_INT_EQ(two[i % 2], avoided);
+        CHECK(!CPU_ISSET(two[i % 2], &set) && CPU_ISSET(two[1 - i % 2], &set));
+        CHECK(cfxi_rt_processor() != two[i % 2]);
+    }
+    CPU_ZERO(&set);
+    CPU_SET(two[0], &set);
+    avoided = -1;
+    CHECK_INT_EQ(0, sched_setaffinity(0, sizeof set, &set));
+    cfxi_rt_avoid(pthread_self(), &avoided, two[0]);  /* it has no other */
+    cfxi_rt_avoid(pthread_self(), &avoided, -1);
+    CHECK_INT_EQ(-1, avoided);
+    CHECK_INT_EQ(0, sched_setaffinity(0, sizeof before, &before));
+}
+
+typedef struct places {
+    pthread_t caller;
+    int processor;      /* of the caller */
+    atomic_int beside;  /* pieces of helpers elsewhere, */
+    atomic_int same;    /* and there */
+} places;
+
+static void note_place(void *ctx, int64_t begin, int64_t end)
+{
+    places *p = ctx;
+    (void)begin, (void)end;
+    for (int i = 0; i < 20; i++)
+        sched_yield();
+    if (!pthread_equal(pthread_self(), p->caller))
+        atomic_fetch_add(cfxi_rt_processor() == p->processor ? &p->same : &p->beside, 1);
+}
+
+TEST(helpers_run_beside_their_caller)
+{
+    int two[2];
+    cpu_set_t before;
+    cfx_runtime *rt = runtime(2);
+    REQUIRE(rt);
+    if (!two_processors(two)) {
+        cfx_runtime_free(rt);
+        return;
+    }
+    sched_getaffinity(0, sizeof before, &before);
+    for (int i = 0; i < 2; i++) {
+        places p = {.caller = pthread_self(), .processor = two[i]};
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(two[i], &own);
+        CHECK_INT_EQ(0, sched_setaffinity(0, sizeof own, &own));
+        for (int k = 0; k < 2000 && atomic_load(&p.beside) == 0; k++)
+            cfxi_rt_parallel(rt, 64, 1, note_place, &p);
+        CHECK(atomic_load(&p.beside) > 0);
+        CHECK_INT_EQ(0, atomic_load(&p.same));
+    }
+    CHECK_INT_EQ(0, sched_setaffinity(0, sizeof before, &before));
+    cfx_runtime_free(rt);
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
 
 static int tasks(void)
 {
