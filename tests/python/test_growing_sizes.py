@@ -1,4 +1,8 @@
 """Programs whose sizes grow with each run: a decoder with a cache of keys and values."""
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -116,3 +120,12 @@ def test_sizes_that_all_weights_depend_on_keep_whole_plans():
     # no plan begins in the middle of the program: what has no plan is run without one
     assert plans_of(program) <= 8
     assert all(plan.count("product") == 2 for plan in program.plans.split("plan of ")[1:])
+
+
+def test_the_benchmark_runs():
+    script = Path(__file__).resolve().parents[2] / "bench/decode.py"
+    done = subprocess.run([sys.executable, script, "--engines", "eager,cfx", "--tokens", "8",
+                           "--layers", "1", "--width", "64", "--words", "20", "--threads", "1"],
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == ["eager", "cfx"]
