@@ -14,7 +14,8 @@ enum {
     MOST_PLANS = 8,
     IDLE = 8,    /* sessions of a plan that wait for the next run */
     MISSES = 16, /* inputs without a plan that are remembered */
-    WORTH = 16   /* runs that a plan pays for */
+    WORTH = 16,  /* runs that a plan pays for */
+    TRIED = 3    /* plans that were made for one run each, until the next is cut */
 };
 
 /* A plan and its sessions. Whoever has it in a table, and each session, has a reference. */
@@ -31,6 +32,8 @@ typedef struct place {
     uint64_t missed[MISSES];  /* hashes of values that there was no plan for; under the lock */
     size_t num_missed;
     size_t made;              /* plans, so far */
+    bool compared;            /* two of them, for what differs */
+    uint32_t end;             /* the last that one of them has */
     _Atomic size_t found;     /* how often one was found */
     _Atomic(entry *) entries[];
 } place;
@@ -42,6 +45,7 @@ typedef struct compiled {
     cfxi_plan_how how;  /* `onednn` has a reference */
     cfxi_packs packs;   /* under the lock */
     cfxi_pointers weights;  /* memories of the program's constants */
+    cfxi_cut *cuts;     /* one for each instruction; written under the lock */
     bool owns_tuner;    /* that of the program; regions borrow it */
     pthread_mutex_t lock;
     atomic_int looking;
@@ -52,6 +56,11 @@ typedef struct compiled {
 static size_t place_bytes(const compiled *c)
 {
     return sizeof(place) + c->most_plans * sizeof(entry *);
+}
+
+static size_t cuts_bytes(const cfx_program *p)
+{
+    return (p->instructions.size + 1) * sizeof(cfxi_cut);
 }
 
 static size_t compiled_bytes(const cfx_program *p)
@@ -191,6 +200,28 @@ static bool is_worth_it(const compiled *c, place *p, const cfx_datum *slots)
     return false;
 }
 
+/* If plans are made, but nobody comes again, for sizes that grow with each run: what has these
+ * sizes is cut out of later plans. Two plans are compared, those that were used last. */
+static void cut_what_differs(const compiled *c, place *p)
+{
+    const entry *last = NULL;
+    const entry *before = NULL;
+    if (p->compared || p->made < TRIED || atomic_load(&p->found) > p->made)
+        return;
+    for (size_t i = 0; i < c->most_plans; i++) {
+        const entry *e = atomic_load(&p->entries[i]);
+        if (e && (!last || atomic_load(&e->used) > atomic_load(&last->used))) {
+            before = last;
+            last = e;
+        } else if (e && (!before || atomic_load(&e->used) > atomic_load(&before->used))) {
+            before = e;
+        }
+    }
+    p->compared = true;
+    if (before)
+        cfxi_plan_find_cuts(before->plan, last->plan, c->cuts);
+}
+
 /* Puts an entry into the table, in the place of that which was not used for longest. */
 static void keep(compiled *c, place *p, entry *e)
 {
@@ -223,10 +254,11 @@ static place *place_at(compiled *c, uint32_t first)
     return p;
 }
 
-/* Makes a plan under the lock, unless another thread has just made it. *made NULL: there is none.
- */
+/* Makes a plan under the lock, unless another thread has just made it. *found NULL: there is none,
+ * and before *again none is to be looked for. */
 static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_datum *slots,
-                       entry **found, cfxi_plan_session **session, cfx_error *err)
+                       entry **found, cfxi_plan_session **session, uint32_t *again,
+                       cfx_error *err)
 {
     *found = find(c, first, rt, slots, session, err);
     if (*found)
@@ -234,8 +266,11 @@ static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_d
     place *p = place_at(c, first);
     if (!p)
         return cfxi_base_nomem(err);
-    if (!is_worth_it(c, p, slots))
+    cut_what_differs(c, p);
+    if (!is_worth_it(c, p, slots)) {
+        *again = p->end > first ? p->end : first + 1;
         return CFX_OK;
+    }
     const cfx_allocator *allocator = c->program->allocator;
     entry *e = cfxi_base_alloc(allocator, sizeof *e);
     cfxi_plan *plan = e ? cfxi_plan_new(c->program, rt, first, slots, &c->how, err) : NULL;
@@ -253,6 +288,7 @@ static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_d
     }
     keep(c, p, e);
     p->made++;
+    p->end = plan->end > p->end ? plan->end : p->end;
     *found = e;
     return CFX_OK;
 }
@@ -260,16 +296,19 @@ static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_d
 /* ---- running ------------------------------------------------------------------------------- */
 
 static cfx_status run(cfxi_stretches *self, cfx_runtime *rt, uint32_t first, cfx_datum *slots,
-                      uint32_t *end, cfx_error *err)
+                      uint32_t *end, uint32_t *again, cfx_error *err)
 {
     compiled *c = (compiled *)self;
     cfxi_plan_session *session;
     cfx_status status = CFX_OK;
     *end = first;
+    *again = first + 1;
+    if (atomic_load_explicit(&c->cuts[first], memory_order_relaxed))
+        return CFX_OK;
     entry *e = find(c, first, rt, slots, &session, err);
     if (!e) {
         pthread_mutex_lock(&c->lock);
-        status = make(c, first, rt, slots, &e, &session, err);
+        status = make(c, first, rt, slots, &e, &session, again, err);
         pthread_mutex_unlock(&c->lock);
     }
     if (status != CFX_OK || (e && !session)) {  /* no memory for a plan: it can do without */
@@ -281,6 +320,7 @@ static cfx_status run(cfxi_stretches *self, cfx_runtime *rt, uint32_t first, cfx
     if (e->plan->end > first)
         status = cfxi_plan_run(session, rt, slots, err);
     *end = status == CFX_OK ? e->plan->end : first;
+    *again = *end + (*end == first);
     leave_session(e, session);
     return status;
 }
@@ -296,6 +336,7 @@ static void free_compiled(cfxi_stretches *self)
         if (p)
             cfxi_base_free(c->program->allocator, p, place_bytes(c));
     }
+    cfxi_base_free(c->program->allocator, c->cuts, cuts_bytes(c->program));
     cfxi_backend_packs_free(&c->packs, c->program->allocator);
     cfxi_base_pointers_free(&c->weights, c->program->allocator);
     if (c->owns_tuner)
@@ -313,16 +354,20 @@ static cfx_status compile_one(cfx_program *p, size_t most_plans, cfxi_plan_how h
     if (!c)
         return cfxi_base_nomem(err);
     memset(c, 0, compiled_bytes(p));
-    if (pthread_mutex_init(&c->lock, NULL) != 0) {
+    c->cuts = cfxi_base_alloc(p->allocator, cuts_bytes(p));
+    if (!c->cuts || pthread_mutex_init(&c->lock, NULL) != 0) {
+        cfxi_base_free(p->allocator, c->cuts, cuts_bytes(p));
         cfxi_base_free(p->allocator, c, compiled_bytes(p));
         return cfxi_base_nomem(err);
     }
+    memset(c->cuts, 0, cuts_bytes(p));
     c->head = (cfxi_stretches){run, free_compiled};
     c->program = p;
     c->most_plans = most_plans;
     c->how = how;
     c->how.packs = &c->packs;
     c->how.weights = &c->weights;
+    c->how.cuts = c->cuts;
     if (how.onednn)
         cfxi_backend_onednn_retain(how.onednn);
     p->stretches = &c->head;

@@ -17,6 +17,7 @@ typedef struct builder {
     cfx_datum *was;        /* borrowed from `eager` and the inputs */
     cfxi_pointers turned;  /* cfx_tensor * -> the same, channels last: retained */
     cfxi_pointers back;    /* cfx_tensor * -> the same, as the program would have it: retained */
+    const cfxi_cut *cuts;
     cfx_error *err;
 } builder;
 
@@ -555,6 +556,8 @@ static cfx_status run_stretch(builder *b)
     const cfx_program *p = plan->program;
     for (b->running = plan->first; b->running < p->instructions.size; b->running++) {
         const mark before = mark_of(plan);
+        if (atomic_load_explicit(&b->cuts[b->running], memory_order_relaxed))
+            break;
         const cfx_status status =
             run_instruction(b, (const cfxi_instruction *)p->instructions.data + b->running);
         if (status == CFX_E_NOMEM)
@@ -572,13 +575,22 @@ static cfx_status run_stretch(builder *b)
     return leave_results(b);
 }
 
+/* What a plan begins with. */
+typedef struct start {
+    const cfx_program *p;
+    cfx_runtime *rt;
+    uint32_t first;
+    const cfx_datum *slots;
+    const cfxi_cut *cuts;
+} start;
+
 /* `eager` as in builder. *finds_layouts becomes whether to build once more. */
-static cfx_status build(cfxi_plan *plan, cfx_runtime *rt, const cfx_datum *slots,
-                        const cfx_datum *eager, bool *finds_layouts, cfx_error *err)
+static cfx_status build(cfxi_plan *plan, const start *s, const cfx_datum *eager,
+                        bool *finds_layouts, cfx_error *err)
 {
     const cfx_program *p = plan->program;
-    builder b = {.planner = {.note = note, .any_layout = eager != NULL}, .plan = plan, .rt = rt,
-                 .from = slots, .eager = eager, .err = err};
+    builder b = {.planner = {.note = note, .any_layout = eager != NULL}, .plan = plan,
+                 .rt = s->rt, .from = s->slots, .eager = eager, .cuts = s->cuts, .err = err};
     const size_t count = 2 * (size_t)p->num_slots + p->most_pieces + 1;
     const size_t bytes = count * sizeof *b.slots + p->num_slots * sizeof *b.input_of;
     b.slots = cfxi_base_alloc(plan->allocator, bytes);
@@ -602,16 +614,16 @@ static cfx_status build(cfxi_plan *plan, cfx_runtime *rt, const cfx_datum *slots
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
-static cfxi_plan *plan_with(const cfx_program *p, cfx_runtime *rt, uint32_t first,
-                            const cfx_datum *slots, const cfx_datum *eager, bool *finds_layouts,
+static cfxi_plan *plan_with(const start *s, const cfx_datum *eager, bool *finds_layouts,
                             cfx_error *err)
 {
-    cfxi_plan *plan = cfxi_base_alloc(p->allocator, sizeof *plan);
+    const cfx_allocator *allocator = s->p->allocator;
+    cfxi_plan *plan = cfxi_base_alloc(allocator, sizeof *plan);
     if (!plan)
         return cfxi_base_nomem(err), NULL;
-    *plan = (cfxi_plan){.allocator = p->allocator, .program = p, .first = first, .isa = rt->isa,
-                        .threads = cfx_runtime_threads(rt)};
-    if (build(plan, rt, slots, eager, finds_layouts, err) == CFX_OK)
+    *plan = (cfxi_plan){.allocator = allocator, .program = s->p, .first = s->first,
+                        .isa = s->rt->isa, .threads = cfx_runtime_threads(s->rt)};
+    if (build(plan, s, eager, finds_layouts, err) == CFX_OK)
         return plan;
     cfxi_plan_free(plan);
     return NULL;
@@ -625,11 +637,11 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
     cfx_error own;
     bool finds_layouts = false;
     err = cfxi_base_error_or(err, &own);
-    cfxi_plan *plan = plan_with(p, rt, first, slots, NULL, &finds_layouts, err);
+    const start from = {p, rt, first, slots, how->cuts};
+    cfxi_plan *plan = plan_with(&from, NULL, &finds_layouts, err);
     if (plan && finds_layouts) {
         cfx_error why = {0};
-        cfxi_plan *turned =
-            plan_with(p, rt, first, slots, plan->given.data, &finds_layouts, &why);
+        cfxi_plan *turned = plan_with(&from, plan->given.data, &finds_layouts, &why);
         if (turned && turned->end == plan->end) {
             cfxi_plan_free(plan);
             plan = turned;

@@ -5,9 +5,9 @@
  * are known are computed, and their results are constants. What is left is a list of steps.
  *
  * A stretch begins with any instruction, and ends before one whose result depends on elements, that
- * runs regions, or writes to memory that others may see: the interpreter runs that one, and the
- * next stretch is planned when its sizes are known. What a stretch reads of the slots are its
- * inputs, what it leaves there are its results.
+ * runs regions, writes to memory that others may see, or has other sizes in each run: the
+ * interpreter runs that one, and the next stretch is planned when its sizes are known. What a
+ * stretch reads of the slots are its inputs, what it leaves there are its results.
  *
  * A plan is immutable and shared by any number of threads. What one run needs is in a session:
  * memory for intermediate results, and headers and arguments that point into it.
@@ -140,6 +140,9 @@ void *cfxi_plan_push(cfxi_vec *vec, size_t size, const cfx_allocator *allocator,
 
 /* ---- making (plan_build.c) ----------------------------------------------------------------- */
 
+/* For each instruction of a program, whether plans leave it to the interpreter (plan_cuts.c). */
+typedef atomic_uchar cfxi_cut;
+
 /* Who computes products and convolutions. */
 typedef struct cfxi_plan_how {
     cfxi_onednn *onednn;  /* or NULL */
@@ -147,6 +150,7 @@ typedef struct cfxi_plan_how {
     cfx_precision precision;
     cfxi_packs *packs;    /* weights that the plans of a program have in common, */
     const cfxi_pointers *weights;  /* which are in these memories: cfxi_storage * -> not NULL */
+    const cfxi_cut *cuts;
 } cfxi_plan_how;
 
 /* Plans the stretch that begins with the instruction `first`, for values like those in the slots
@@ -170,6 +174,13 @@ cfx_datum cfxi_plan_call_line(cfx_runtime *rt, cfxi_planner *planner, const cfx_
 bool cfxi_plan_takes(const cfxi_plan *plan, const cfx_runtime *rt, const cfx_datum *slots);
 /* Whether a datum is one that plans can take: tensors, numbers, tuples of them. */
 bool cfxi_plan_can_take(cfx_datum d);
+
+/* ---- sizes that differ from run to run (plan_cuts.c) --------------------------------------- */
+
+/* Compares two plans of a program that begin alike, for values of other sizes: if plans keep at
+ * least half of the weights without the instructions whose arguments differ, these are cut. Returns
+ * whether they are. */
+bool cfxi_plan_find_cuts(const cfxi_plan *a, const cfxi_plan *b, cfxi_cut *cuts);
 
 /* ---- fusing (plan_fuse.c) ------------------------------------------------------------------ */
 

@@ -57,9 +57,10 @@ typedef struct cfxi_attribute {
 typedef struct cfxi_stretches {
     /* Runs what it can from the instruction `first` on: takes the values that it needs from the
      * slots, and leaves in them what is read later. *end becomes the first instruction that it has
-     * not run; `first` if it has run none. */
+     * not run; `first` if it has run none. Before *again, which is after `first` then, it need not
+     * be asked. */
     cfx_status (*run)(struct cfxi_stretches *self, cfx_runtime *rt, uint32_t first,
-                      cfx_datum *slots, uint32_t *end, cfx_error *err);
+                      cfx_datum *slots, uint32_t *end, uint32_t *again, cfx_error *err);
     void (*free)(struct cfxi_stretches *self);
 } cfxi_stretches;
 

@@ -316,9 +316,10 @@ static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
     if (meter && cfxi_rt_meter_enter(meter, p->num_slots, r->err) != CFX_OK)
         return nothing;
     cfx_status status = set_inputs(r, inputs, n);
+    uint32_t again = 0;
     for (uint32_t i = 0; status == CFX_OK && i < p->instructions.size; i++) {
-        if (runs_stretches(r))
-            status = p->stretches->run(p->stretches, r->rt, i, r->slots, &i, r->err);
+        if (runs_stretches(r) && i >= again)
+            status = p->stretches->run(p->stretches, r->rt, i, r->slots, &i, &again, r->err);
         if (status == CFX_OK && i < p->instructions.size)
             status = p->partial ? step_partly(r, &instructions[i]) : step(r, &instructions[i]);
     }

@@ -3,6 +3,8 @@
 #include "library_impl.h"
 #include "pool_impl.h"
 
+#include "base/recycle.h"
+
 #include <time.h>
 
 const char *cfx_isa_name(cfx_isa isa)
@@ -140,7 +142,11 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
         return NULL;
     }
     memset(rt, 0, sizeof *rt);
-    rt->allocator = allocator;
+    rt->allocator = cfxi_base_recycler_new(allocator, err);
+    if (!rt->allocator) {
+        cfxi_base_free(allocator, rt, sizeof *rt);
+        return NULL;
+    }
     rt->reference = o->reference;
     rt->isa = o->reference ? CFX_ISA_PLAIN
                            : cfxi_rt_isa_at_most(o->limit_isa ? o->isa : CFX_ISA_COUNT);
@@ -167,12 +173,17 @@ void cfx_runtime_free(cfx_runtime *rt)
     cfxi_rt_signatures_free(rt);
     scratch_drop_all(rt);
     cfx_library_release(rt->library);
-    cfxi_base_free(rt->allocator, rt, sizeof *rt);
+    const cfx_allocator *recycler = rt->allocator;
+    cfxi_base_free(cfxi_base_recycler_from(recycler), rt, sizeof *rt);
+    cfxi_base_recycler_close(recycler);
 }
 
 unsigned cfx_runtime_threads(const cfx_runtime *rt) { return cfxi_rt_pool_threads(rt->pool); }
 cfx_isa cfx_runtime_isa(const cfx_runtime *rt) { return rt->isa; }
-const cfx_allocator *cfx_runtime_allocator(const cfx_runtime *rt) { return rt->allocator; }
+const cfx_allocator *cfx_runtime_allocator(const cfx_runtime *rt)
+{
+    return cfxi_base_recycler_from(rt->allocator);
+}
 const cfx_library *cfxi_rt_library(const cfx_runtime *rt) { return rt->library; }
 
 void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn, void *ctx)
