@@ -252,6 +252,24 @@ def test_autocast_is_written_out():
         assert fast(x).dtype == torch.bfloat16
 
 
+def test_a_transform_that_keeps_a_tensor_without_memory():
+    def f(x, v):
+        y, push = torch.func.linearize(lambda a: a.sin() * 2, x)
+        return y, push(v)
+
+    x, v = torch.randn(3), torch.randn(3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Attempted to insert a get_attr Node")
+        torch.testing.assert_close(compiled(f)(x, v), f(x, v))
+
+
+def test_a_literal_in_training():
+    layer = nn.Linear(3, 2)
+    fast, x = compiled(lambda x: layer(x) + torch.tensor([1.0, 2.0]), options=STRICT), torch.ones(3)
+    torch.testing.assert_close(fast(x), layer(x) + torch.tensor([1.0, 2.0]))
+    assert [graph.left for graph in graphs(fast)] == [[]]
+
+
 # ---- fallbacks and errors ----------------------------------------------------------------------
 
 
