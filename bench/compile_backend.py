@@ -10,8 +10,9 @@ measured again; an hour of Inductor can be had in pieces.
 All models of tests/zoo in their small sizes, once without gradients and once in training. Errors
 are measured against float64, relative to the norm, for cfx and for eager PyTorch, because some
 networks amplify rounding. The time of a back end is what its own functions take; Dynamo and
-AOTAutograd are in the totals. Inductor starts with an empty cache folder for each model; it takes
-minutes, so --inductor names the models that it compiles ("" for none).
+AOTAutograd are in the totals, and so are the plans of the first run. Inductor starts with an empty
+cache folder for each model; it takes minutes, so --inductor names the models that it compiles (""
+for none). "frozen" is cfx with the option "freeze".
 
 --programs: the programs of tests/python/programs and capture_programs, each in a process of its
 own: how many do what eager PyTorch does; where they do not, the backend "eager" is asked, too, for
@@ -19,6 +20,7 @@ Dynamo may be the reason. --update writes the tables of docs/interop.md.
 """
 import argparse
 import copy
+import functools
 import json
 import os
 import resource
@@ -122,9 +124,9 @@ def by_inductor(model, inputs, train):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def by_cfx(model, inputs, train):
+def by_cfx(model, inputs, train, **options):
     torch._dynamo.reset()
-    fast = torch.compile(model, backend="cfx")
+    fast = torch.compile(model, backend="cfx", options=options)
     begun = time.perf_counter()
     run(fast, inputs, train)
     return fast, cfx.explain(fast).seconds, time.perf_counter() - begun
@@ -147,22 +149,25 @@ def judge(name, train, inductor):
     model, inputs = zoo.make(name, small=True)
     model = no_dropout(model).train(train)
     exact = copy.deepcopy(model).double()
-    ours, theirs, plain = (copy.deepcopy(model) for _ in range(3))
+    ours, theirs, plain, packed = (copy.deepcopy(model) for _ in range(4))
     want = run(exact, in_double(inputs), train)
     eager = away(run(plain, inputs, train), want)
     fast, own, total = by_cfx(ours, inputs, train)
     got = away(run(copy_weights(fast, ours, model), inputs, train), want)
     report = cfx.explain(fast)
-    calls = [lambda: run(model, inputs, train), lambda: run(fast, inputs, train)]
+    calls = {"eager": model, "cfx": fast}
     other = None
+    if not train:
+        calls["frozen"] = by_cfx(packed, inputs, train, freeze=True)[0]
     if inductor:
         other = by_inductor(theirs, inputs, train)
-        calls.append(lambda: run(other[0], inputs, train))
-    times = turns(calls)
+        calls["inductor"] = other[0]
+    times = turns([functools.partial(run, call, inputs, train) for call in calls.values()])
     left = sum(len(g.left) if g.fallback is None else g.calls for g in report.graphs)
     right = got <= max(1e-4, 4 * eager)
     return {"name": name, "right": right, "error": (got, eager), "in_c": report.in_c, "left": left,
-            "crossings": report.crossings, "own": own, "total": total, "times": times,
+            "crossings": report.crossings, "own": own, "total": total,
+            "times": dict(zip(calls, times)),
             "inductor": other[1:] if other else None}  # fmt: skip
 
 
@@ -174,14 +179,15 @@ def copy_weights(fast, ours, model):
 
 HEADS = ("model", "ours / eager, from float64", "calls in C", "in PyTorch", "crossings",
          "back end, ms", "Inductor, ms", "ratio", "total, s", "Inductor, s",
-         "eager, ms", "cfx, ms", "Inductor, ms")  # fmt: skip
+         "eager, ms", "cfx, ms", "frozen, ms", "Inductor, ms")  # fmt: skip
+RUNS = ("eager", "cfx", "frozen", "inductor")
 
 
 def cells(row):
     error = f"{row['error'][0]:.0e} / {row['error'][1]:.0e}" + ("" if row["right"] else " (WRONG)")
     other = row["inductor"]
     compared = [f"{other[0] * 1e3:.0f}", f"{other[0] / row['own']:.0f}x"] if other else ["", ""]
-    run_times = [f"{t:.2f}" for t in row["times"]] + [""] * (3 - len(row["times"]))
+    run_times = [f"{row['times'][of]:.2f}" if of in row["times"] else "" for of in RUNS]
     return [row["name"], error, row["in_c"], row["left"], row["crossings"],
             f"{row['own'] * 1e3:.0f}", *compared, f"{row['total']:.1f}",
             f"{other[1]:.1f}" if other else "", *run_times]  # fmt: skip

@@ -252,6 +252,24 @@ def test_autocast_is_written_out():
         assert fast(x).dtype == torch.bfloat16
 
 
+def test_a_transform_that_keeps_a_tensor_without_memory():
+    def f(x, v):
+        y, push = torch.func.linearize(lambda a: a.sin() * 2, x)
+        return y, push(v)
+
+    x, v = torch.randn(3), torch.randn(3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Attempted to insert a get_attr Node")
+        torch.testing.assert_close(compiled(f)(x, v), f(x, v))
+
+
+def test_a_literal_in_training():
+    layer = nn.Linear(3, 2)
+    fast, x = compiled(lambda x: layer(x) + torch.tensor([1.0, 2.0]), options=STRICT), torch.ones(3)
+    torch.testing.assert_close(fast(x), layer(x) + torch.tensor([1.0, 2.0]))
+    assert [graph.left for graph in graphs(fast)] == [[]]
+
+
 # ---- fallbacks and errors ----------------------------------------------------------------------
 
 
@@ -371,7 +389,7 @@ def breaks_and_writes(x, w):
 def test_gradients_of_gradients(function):
     inputs = torch.randn(3, 4, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
     fast = compiled(function)
-    with pytest.warns(FallbackWarning, match="too, for derivatives of its gradients"):
+    with pytest.warns(FallbackWarning, match="because derivatives of its gradients are asked"):
         got = second(function, fast, inputs)
     torch.testing.assert_close(got, second(function, function, inputs))
     report = graphs(fast)
@@ -398,7 +416,7 @@ def test_a_hessian_times_a_vector_and_hooks():
     x, v = torch.randn(5, requires_grad=True), torch.randn(5)
     y = x * 1
     y.register_hook(lambda g: seen.append(1))
-    with pytest.warns(FallbackWarning, match="too, for derivatives"):
+    with pytest.warns(FallbackWarning, match="because derivatives"):
         (grad,) = torch.autograd.grad(fast(y).sum(), x, create_graph=True)
     assert seen == [1]  # once, although PyTorch has run the graph again
     (product,) = torch.autograd.grad(grad @ v, x)

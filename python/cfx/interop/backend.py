@@ -7,11 +7,13 @@ way (parts.py). Whatever cannot be compiled runs in PyTorch, with a warning.
 import functools
 import sys
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from .. import ops
 from .._core import Runtime
@@ -83,16 +85,22 @@ def _restride(results: Any, strides: list[tuple[int, ...] | None]) -> Any:
         return results
     made = list(results)
     for i, (result, stride) in enumerate(zip(results, strides)):
-        if stride is not None and result is not None and result.stride() != stride:
+        if _has_memory(result) and stride is not None and result.stride() != stride:
             made[i] = torch.empty_strided(result.shape, stride, dtype=result.dtype).copy_(result)
     return type(results)(made)
 
 
 def _differs(results: Any, strides: list[tuple[int, ...] | None]) -> bool:
     return isinstance(results, (tuple, list)) and len(results) == len(strides) and any(
-        stride is not None and isinstance(result, torch.Tensor)
+        stride is not None and _has_memory(result)
         and _real_strides(result, result.stride()) != _real_strides(result, stride)
         for result, stride in zip(results, strides))
+
+
+def _has_memory(result: Any) -> bool:
+    """Whether strides say something: not on the device meta, nor for zeros that are only noted."""
+    return (isinstance(result, torch.Tensor) and result.device.type == "cpu"
+            and not torch._is_zerotensor(result))
 
 
 def _real_strides(tensor: torch.Tensor, strides: Sequence[int]) -> list[int]:
@@ -129,17 +137,18 @@ class CompiledGraph:
     def save(self, inputs: tuple[Any, ...]) -> list[Any] | None:
         """Copies of inputs that the graph may write to, the first time that they have these sizes:
         whether a program fails depends on them."""
-        kind = tuple(tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in inputs)
+        found = tree_leaves(inputs)
+        kind = tuple(tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in found)
         if kind in self.seen:
             return None
         self.seen.add(kind)
         return [x.clone() if isinstance(x, torch.Tensor) and not isinstance(x, torch.nn.Parameter)
-                else None for x in inputs]  # fmt: skip
+                else None for x in found]  # fmt: skip
 
     def fall_back(self, error: Exception, inputs: tuple[Any, ...], saved: list[Any] | None) -> Any:
         if self.strict or (self.writes and saved is None):
             raise error
-        for x, before in zip(inputs, saved or ()):
+        for x, before in zip(tree_leaves(inputs), saved or ()):
             if before is not None and not torch.equal(x, before):
                 with torch.no_grad():
                     x.copy_(before)
@@ -306,15 +315,17 @@ def _caller() -> Any:
 def backend(gm: Any, example_inputs: Sequence[Any], *, mode: str | None = None,
             options: dict[str, Any] | None = None) -> Callable[..., Any]:
     """The back end that torch.compile knows as "cfx"."""
-    if mode is not None:
-        raise ValueError(f"the backend 'cfx' has no mode '{mode}'; it has options: "
-                         f"{', '.join(Settings._fields)}")
     settings = _settings(options)
     caller = _caller()
     reports = _direct if caller is None else _reports_of(caller)
+    if mode is not None and not reports:
+        warnings.warn(f"the backend 'cfx' has no modes, so mode='{mode}' changes nothing; see its "
+                      f"options: {', '.join(Settings._fields)}", stacklevel=2)
     if _needs_autograd(gm, example_inputs):
         try:
             return _through_autograd(gm, example_inputs, settings, reports)
+        except torch._dynamo.exc.RestartAnalysis:  # Dynamo traces the program once more
+            raise
         except Exception as error:
             if settings.strict:
                 raise

@@ -51,11 +51,15 @@ _NODELESS = frozenset(["nn_module_stack", "source_fn_stack", "stack_trace", "val
 _DEEPEST = 50  # what nests deeper is left as it is
 
 
+# Not a node, nor anything that holds one. To hash a symbolic number would make a guard of it.
+_PLAIN = (str, int, float, bool, type(None), torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
 def _renewed(value: Any, twins: dict[Any, Any], depth: int) -> Any:
     """`value` with the twins of nodes in it, at any depth of containers and dataclasses, also as
     keys of dicts (a quantizer keeps {input: specification}); itself if there is none."""
     kind = type(value)
-    if kind in (str, int, float, bool, type(None)) or depth > _DEEPEST:
+    if kind in _PLAIN or depth > _DEEPEST:
         return value
     if isinstance(value, (list, tuple, set, frozenset)):
         items = [_renewed(item, twins, depth + 1) for item in value]

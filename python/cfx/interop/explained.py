@@ -40,8 +40,8 @@ class GraphReport:
         """Second derivatives are asked for: PyTorch runs the graph; warns once."""
         self.again += 1
         if self.again == 1:
-            warnings.warn(f"the backend 'cfx' runs a graph of {self.calls} calls in PyTorch, too, "
-                          f"for derivatives of its gradients (create_graph=True)",
+            warnings.warn(f"the backend 'cfx' also runs a graph of {self.calls} calls in PyTorch, "
+                          "because derivatives of its gradients are asked for (create_graph=True)",
                           FallbackWarning, stacklevel=3)
 
     @property

@@ -82,6 +82,8 @@ def why_not_tensor(value: Any) -> str | None:
         return f"the element type {value.dtype} has no counterpart in C"
     if value.dim() > _MOST_DIMS:
         return f"a tensor has {value.dim()} dimensions; programs in C support {_MOST_DIMS}"
+    if torch._is_zerotensor(value):
+        return "a tensor of zeros has no memory"
     return "a tensor is conjugated lazily" if value.is_conj() or value.is_neg() else None
 
 

@@ -1,4 +1,5 @@
 /* executable.c - _Executable: a .cfx file that runs without torch (cfx/runtime.py). */
+#include "run/inputs.h"
 #include "run/package.h"
 #include "run/session.h"
 
@@ -199,57 +200,21 @@ typedef struct run_call {
 } run_call;
 
 /* (True, result); or (False, why) if the graph is not for these inputs. */
-static PyObject *run_with(PyExecutable *self, const run_call *call, const cfx_datum *inputs,
-                          size_t n, array_kind kind, crossing *both)
+static PyObject *run_with(PyExecutable *self, const run_call *call, run_inputs *in)
 {
     module_state *st = state_of(Py_TYPE(self));
     cfx_error err = {0};
     bool agrees;
     cfx_datum result;
     Py_BEGIN_ALLOW_THREADS
-    result = cfx_executable_run_graph(self->e, call->graph, call->session, call->rt, inputs, n,
-                                      &agrees, &err);
+    result = cfx_executable_run_graph(self->e, call->graph, call->session, call->rt, in->data,
+                                      in->count, &agrees, &err);
     Py_END_ALLOW_THREADS
-    const bool written = crossing_write_back(st, both, kind);
     if (!agrees && err.status == CFX_E_ASSERTION)
-        return written ? Py_BuildValue("(Os)", Py_False, err.message) : NULL;
-    if (result.kind == CFX_DATUM_INVALID)
-        return written ? raise_cfx(&err) : NULL;
-    PyObject *object = written ? datum_back_to_py(st, result, kind, both) : NULL;
-    cfx_datum_release(result);
+        return crossing_write_back(st, &in->both, in->seen.kind)
+                   ? Py_BuildValue("(Os)", Py_False, err.message) : NULL;
+    PyObject *object = run_inputs_result(in, st, in->seen.kind, result, &err);
     return object ? Py_BuildValue("(ON)", Py_True, object) : NULL;
-}
-
-/* NotImplemented stands for an input that is not given: every other object may be one. */
-static PyObject *run_on(PyExecutable *self, const run_call *call, PyObject *const *args,
-                        Py_ssize_t nargs)
-{
-    module_state *st = state_of(Py_TYPE(self));
-    cfx_datum some[16];
-    crossing both;
-    arrays_seen seen = {.both = &both};
-    Py_ssize_t n = 0;
-    bool good = true;
-    cfx_datum *inputs = nargs <= 16 ? some : PyMem_New(cfx_datum, (size_t)nargs);
-    if (!inputs)
-        return PyErr_NoMemory();
-    crossing_begin(&both);
-    for (; good && n < nargs; n += good) {
-        inputs[n] = cfx_datum_invalid();
-        if (args[n] != Py_NotImplemented) {
-            inputs[n] = datum_from_py(st, args[n], &seen);
-            good = inputs[n].kind != CFX_DATUM_INVALID;
-        }
-    }
-    PyObject *result = NULL;
-    if (good)
-        result = run_with(self, call, inputs, (size_t)n, seen.kind, &both);
-    while (n-- > 0)
-        cfx_datum_release(inputs[n]);
-    crossing_end(&both);
-    if (inputs != some)
-        PyMem_Free(inputs);
-    return result;
 }
 
 /* run(graph, session or None, runtime, *inputs): see run_with. Tensors of the result belong to the
@@ -266,7 +231,12 @@ static PyObject *executable_run(PyExecutable *self, PyObject *const *args, Py_ss
         return NULL;
     const run_call call = {graph, args[1] == Py_None ? NULL : session_of(args[1]),
                            runtime_of(args[2])};
-    return run_on(self, &call, args + 3, nargs - 3);
+    run_inputs in;
+    const bool read = run_inputs_begin(&in, state_of(Py_TYPE(self)), args + 3, nargs - 3, true,
+                                       NULL);
+    PyObject *result = read ? run_with(self, &call, &in) : NULL;
+    run_inputs_end(&in);
+    return result;
 }
 
 static PyMethodDef executable_methods[] = {

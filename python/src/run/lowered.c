@@ -1,5 +1,6 @@
 /* lowered.c - graphs lowered and run in C: _lower, and the type of programs (cfx/lowering.py). */
 #include "graph/graph_methods.h"
+#include "run/inputs.h"
 #include "run/session.h"
 
 #include <cfx/compile.h>
@@ -263,8 +264,7 @@ typedef struct kept {
     const cfx_keeping *keeping;
 } kept;
 
-static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *inputs, size_t n,
-                          array_kind kind, crossing *both, kept k)
+static PyObject *run_with(PyProgram *self, module_state *st, run_inputs *in, kept k)
 {
     cfx_error err = {0};
     cfx_datum result = {0};
@@ -272,47 +272,27 @@ static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *in
     if (!runtime)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    result = k.session ? cfx_session_run(k.session, self->p, k.keeping, runtime_of(runtime), inputs,
-                                         n, &err)
-                       : cfx_program_run(self->p, runtime_of(runtime), inputs, n, &err);
+    result = k.session ? cfx_session_run(k.session, self->p, k.keeping, runtime_of(runtime),
+                                         in->data, in->count, &err)
+                       : cfx_program_run(self->p, runtime_of(runtime), in->data, in->count, &err);
     Py_END_ALLOW_THREADS
     Py_DECREF(runtime);
-    /* also what it did before it failed */
-    const bool written = crossing_write_back(st, both, kind);
-    if (result.kind == CFX_DATUM_INVALID)
-        return written ? raise_cfx(&err) : NULL;
-    PyObject *object = written ? datum_back_to_py(st, result, kind, both) : NULL;
-    cfx_datum_release(result);
-    return object;
+    return run_inputs_result(in, st, in->seen.kind ? in->seen.kind : self->kind, result, &err);
 }
 
 static PyObject *run_on(PyProgram *self, PyObject *const *args, Py_ssize_t nargs, kept k)
 {
     module_state *st = state_of(Py_TYPE(self));
-    cfx_datum some[16];
     shared_tensors shared = {0};
-    crossing both;
-    arrays_seen seen = {.shared = self->reshapes ? &shared : NULL, .both = &both};
-    cfx_datum *inputs = nargs <= 16 ? some : PyMem_New(cfx_datum, (size_t)nargs);
-    if (!inputs)
-        return PyErr_NoMemory();
-    Py_ssize_t n = 0;
-    crossing_begin(&both);
-    while (n < nargs && (inputs[n] = datum_from_py(st, args[n], &seen)).kind != CFX_DATUM_INVALID)
-        n++;
-    PyObject *result = NULL;
+    run_inputs in;
+    const bool read =
+        run_inputs_begin(&in, st, args, nargs, false, self->reshapes ? &shared : NULL);
     shared_remember(&self->state);
-    if (n == nargs)
-        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind, &both,
-                          k);
+    PyObject *result = read ? run_with(self, st, &in, k) : NULL;
     if (result && (shared_follow(&shared) < 0 || shared_follow(&self->state) < 0))
         Py_CLEAR(result);
     shared_free(&shared);
-    while (n-- > 0)
-        cfx_datum_release(inputs[n]);
-    crossing_end(&both);
-    if (inputs != some)
-        PyMem_Free(inputs);
+    run_inputs_end(&in);
     return result;
 }
 
