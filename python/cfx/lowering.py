@@ -132,7 +132,7 @@ class Lowered:
                 cache: str | None = None) -> "Lowered":  # fmt: skip
         """For cfx.compile: takes the tensors as constants, and plans its runs."""
         self.state.frozen = True
-        self._program.compile(onednn, tune, cache)
+        self._program.compile(self.graph, {**self.state.given, **self._own}, onednn, tune, cache)
         return self
 
     @property
