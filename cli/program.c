@@ -99,13 +99,24 @@ cfx_status cli_program_print_plans(const cli_program *p, cfx_sink out, cfx_error
                          : cfx_program_print_plans(p->program, out, err);
 }
 
+/* Puts a compiled program in the place of the one that was made. */
+static cfx_status freeze(cli_program *p, cfx_graph *g, cfx_error *err)
+{
+    cfx_program *frozen = cfx_program_freeze(g, p->state, NULL, &p->compile, err);
+    if (!frozen)
+        return err->status;
+    cfx_program_free(p->program);
+    p->program = frozen;
+    return CFX_OK;
+}
+
 cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, bool *told,
                             cfx_error *err)
 {
     if (!in->package) {
         cfx_status status = cli_program_make(p, in, told, err);
         if (status == CFX_OK)
-            status = cfx_program_compile(p->program, &p->compile, err);
+            status = freeze(p, in->graph, err);
         p->signature = status ? NULL : cfx_signature_of_graph(in->graph, NULL, err);
         return status ? status : p->signature ? CFX_OK : err->status;
     }

@@ -53,7 +53,7 @@ ROOMS = {
     "split": "embed/split embed/partition embed/placement",
     "check": "embed/check embed/repeated embed/stats",
     "format": "weights package embed/weights",
-    "capture": "options scope module capture operators signature executable",
+    "capture": "options scope module capture operators signature executable freeze",
     "onnx": "onnx",
     "onnx/import": "",
     "onnx/export": "",

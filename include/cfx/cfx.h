@@ -41,6 +41,7 @@
 #include <cfx/capture.h>
 #include <cfx/signature.h>
 #include <cfx/executable.h>
+#include <cfx/freeze.h>
 #include <cfx/onnx.h>
 #include <cfx/pyscript.h>
 

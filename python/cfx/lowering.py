@@ -135,7 +135,8 @@ class Lowered:
     def _freeze(self, onednn: str | None = None, tune: bool = False,
                 cache: str | None = None, precision: str = "float32") -> "Lowered":  # fmt: skip
         """For cfx.compile: takes the tensors as constants, and plans its runs."""
-        self._program.compile(onednn, tune, cache, precision)
+        state = {**self.state.given, **self._own}
+        self._program.compile(self.graph, state, onednn, tune, cache, precision)
         self.state.frozen = precision
         return self
 

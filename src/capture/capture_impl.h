@@ -150,11 +150,14 @@ typedef struct cfxi_literal {
 } cfxi_literal;
 const cfxi_literal *cfxi_capture_signature_literals(const cfx_signature *s, size_t *n);
 
-/* Lowers `g` in place and prepares it, with the tensors of `root` that it reads. `options` may be
- * NULL. (module_program.c) */
+/* Lowers `g` in place and prepares it, with the tensors of `root` that it reads; `frozen`, or NULL:
+ * for runs that are planned so (freeze.h). `options` may be NULL. (module_program.c) */
 cfx_program *cfxi_capture_program(cfx_graph *g, cfx_module *root, const cfx_library *library,
-                                  const cfx_lower_options *options, const cfx_allocator *allocator,
-                                  cfx_error *err);
+                                  const cfx_lower_options *options,
+                                  const cfx_compile_options *frozen,
+                                  const cfx_allocator *allocator, cfx_error *err);
+/* The tensors of `root` that a graph and its regions read: the caller's; NULL with *err set. */
+cfx_state *cfxi_capture_state_read(cfx_graph *g, const cfx_module *root, cfx_error *err);
 
 /* ---- tensors and modules in graphs (weight_access.c) --------------------------------------- */
 

@@ -216,9 +216,11 @@ static cfx_status make_program(ready_graph *r, cfx_graph *g, cfx_module *root,
     trouble t = {.used = 0};
     cfx_error why = {0};
     const cfx_lower_options options = {.each = note, .ctx = &t};
-    r->program = cfxi_capture_program(g, root, o->library, &options, root->allocator, &why);
+    const cfx_compile_options none = {0};
+    r->program = cfxi_capture_program(g, root, o->library, &options, o->compile ? o->compile : &none,
+                                      root->allocator, &why);
     if (r->program)
-        return cfx_program_compile(r->program, o->compile, err);
+        return CFX_OK;
     if (t.count > 0 && why.status == CFX_E_TYPE)
         return cfx_error_set(err, CFX_E_TYPE, "%zu call%s cannot run without Python: %s", t.count,
                              t.count == 1 ? "" : "s", t.text);

@@ -3,6 +3,7 @@
 #include "capture_impl.h"
 #include "ir/walk_impl.h"
 
+#include <cfx/freeze.h>
 #include <cfx/lower.h>
 
 /* ---- making -------------------------------------------------------------------------------- */
@@ -115,17 +116,30 @@ static cfx_status add_read(cfx_graph *g, void *ctx, cfx_error *err)
     return CFX_OK;
 }
 
+cfx_state *cfxi_capture_state_read(cfx_graph *g, const cfx_module *root, cfx_error *err)
+{
+    cfx_state *state = cfx_state_new(root->allocator, err);
+    if (state && add_read(g, &(reading){state, root}, err) == CFX_OK)
+        return state;
+    cfx_state_free(state);
+    return NULL;
+}
+
 cfx_program *cfxi_capture_program(cfx_graph *g, cfx_module *root, const cfx_library *library,
-                                  const cfx_lower_options *options, const cfx_allocator *allocator,
-                                  cfx_error *err)
+                                  const cfx_lower_options *options,
+                                  const cfx_compile_options *frozen,
+                                  const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_module_tree tree = cfx_module_as_tree(root);
-    cfx_state *state = cfx_state_new(allocator, err);
+    const cfx_program_options of = {allocator, library};
     cfx_program *p = NULL;
     tree.library = library;
-    if (state && cfx_graph_lower(g, &tree, options, err) == CFX_OK &&
-        add_read(g, &(reading){state, root}, err) == CFX_OK)
-        p = cfx_program_new(g, state, &(cfx_program_options){allocator, library}, err);
+    if (cfx_graph_lower(g, &tree, options, err) != CFX_OK)
+        return NULL;
+    cfx_state *state = cfxi_capture_state_read(g, root, err);
+    if (state)
+        p = frozen ? cfx_program_freeze(g, state, &of, frozen, err)
+                   : cfx_program_new(g, state, &of, err);
     cfx_state_free(state);
     return p;
 }
@@ -137,7 +151,7 @@ static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_err
     const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, root);
     cfx_program *p = NULL;
     if (root)
-        p = cfxi_capture_program(g, root, tree.library, NULL, at.scope->allocator, err);
+        p = cfxi_capture_program(g, root, tree.library, NULL, NULL, at.scope->allocator, err);
     forget_own(&c);
     return p;
 }

@@ -117,7 +117,7 @@ static bool is_of_table(const fold_job *job, const cfx_node *n)
     const cfx_str *name = n->callee->ref->name;
     if (n->op == CFX_OP_CALL_METHOD)
         return value_of(job, cfx_node_arg(n, 0)).kind == CFX_KIND_HOST;
-    if (name && has_prefix(name->data, "torch."))
+    if (name && (has_prefix(name->data, "torch.") || has_prefix(name->data, "cfx.ops.")))
         return true;
     for (uint32_t i = 0; i < n->n_inputs; i++)
         if (cfx_node_map_get(job->values, n->inputs[i].def).kind == CFX_KIND_HOST)

@@ -196,9 +196,10 @@ def _program(graph: Graph, root: Any, runtime: Runtime | None,
     """Runs the graph, without those of its inputs that are constants, at these paths of `root`."""
     loose = _core._attributes_read(graph)  # in regions of loops: they may change, so it has no plan
     _read_constants(graph, constants, root)
-    program = _core._Program(graph, read_tensors(graph, root), runtime)
+    tensors = read_tensors(graph, root)
+    program = _core._Program(graph, tensors, runtime)
     if not loose:
-        program.compile(None, False, None)
+        program.compile(graph, tensors, None, False, None, "float32")
     run, written = program.run, _core._written_inputs(graph)
     if not written:
         return run

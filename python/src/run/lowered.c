@@ -3,8 +3,8 @@
 #include "run/inputs.h"
 #include "run/session.h"
 
-#include <cfx/compile.h>
 #include <cfx/effect.h>
+#include <cfx/freeze.h>
 #include <cfx/lower.h>
 
 /* ---- lowering ------------------------------------------------------------------------------ */
@@ -161,6 +161,7 @@ static PyObject *py_effects(PyObject *module, PyObject *graph)
 typedef struct PyProgram {
     PyObject_HEAD
     cfx_program *p;
+    cfx_program *frozen;  /* which runs instead, once it is compiled; or NULL */
     array_kind kind;  /* whose tensors the parameters are */
     PyObject *runtime;  /* what it runs with; NULL: the current one */
     bool reshapes;      /* it may change the sizes of an input or a parameter: squeeze_ */
@@ -252,6 +253,7 @@ static void program_dealloc(PyProgram *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     cfx_program_free(self->p);
+    cfx_program_free(self->frozen);
     shared_free(&self->state);
     Py_XDECREF(self->runtime);
     type->tp_free(self);
@@ -268,13 +270,14 @@ static PyObject *run_with(PyProgram *self, module_state *st, run_inputs *in, kep
 {
     cfx_error err = {0};
     cfx_datum result = {0};
+    const cfx_program *p = self->frozen ? self->frozen : self->p;
     PyObject *runtime = self->runtime ? Py_NewRef(self->runtime) : runtime_current(st);
     if (!runtime)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    result = k.session ? cfx_session_run(k.session, self->p, k.keeping, runtime_of(runtime),
+    result = k.session ? cfx_session_run(k.session, p, k.keeping, runtime_of(runtime),
                                          in->data, in->count, &err)
-                       : cfx_program_run(self->p, runtime_of(runtime), in->data, in->count, &err);
+                       : cfx_program_run(p, runtime_of(runtime), in->data, in->count, &err);
     Py_END_ALLOW_THREADS
     Py_DECREF(runtime);
     return run_inputs_result(in, st, in->seen.kind ? in->seen.kind : self->kind, result, &err);
@@ -332,24 +335,35 @@ static PyObject *program_inputs(PyProgram *self, PyObject *unused)
     return names;
 }
 
-/* compile(onednn, tune, cache, precision): later runs are planned. Its tensors must not change any
- * more. */
+/* compile(graph, {name: tensor}, onednn, tune, cache, precision): later runs are those of the frozen
+ * graph, as planned. Its tensors must not change any more. */
 static PyObject *program_compile(PyProgram *self, PyObject *args)
 {
+    module_state *st = state_of(Py_TYPE(self));
+    PyObject *graph, *dict;
     cfx_error err = {0};
+    arrays_seen seen = {0};
     cfx_compile_options options = {0};
     int tune = 0;
     const char *precision;
-    if (!PyArg_ParseTuple(args, "zpzs:compile", &options.onednn, &tune, &options.cache, &precision))
+    if (!PyArg_ParseTuple(args, "OO!zpzs:compile", &graph, &PyDict_Type, &dict, &options.onednn,
+                          &tune, &options.cache, &precision))
         return NULL;
+    if (!is_graph(st, graph))
+        return PyErr_Format(PyExc_TypeError, "compile() needs a Graph");
     options.tune = tune;
     while (strcmp(cfx_precision_name(options.precision), precision) != 0)
         if (++options.precision == CFX_PRECISION_COUNT)
             return PyErr_Format(PyExc_ValueError, "precision must be 'float32' or 'bf16', not '%s'",
                                 precision);
-    if (!self->reshapes && cfx_program_compile(self->p, &options, &err) != CFX_OK)
-        return raise_cfx(&err);
-    Py_RETURN_NONE;
+    if (self->reshapes || self->frozen)
+        Py_RETURN_NONE;
+    cfx_state *state = state_from_py(st, dict, &seen);
+    if (!state)
+        return NULL;
+    self->frozen = cfx_program_freeze(((PyGraph *)graph)->g, state, NULL, &options, &err);
+    cfx_state_free(state);
+    return self->frozen ? Py_NewRef(Py_None) : raise_cfx(&err);
 }
 
 /* use(runtime): computes with it from here on; returns what it was, or None. */
@@ -371,9 +385,9 @@ static PyObject *program_plans(PyProgram *self, PyObject *unused)
     PyObject *object = NULL;
     (void)unused;
     cfx_buffer_init(&text, NULL);
-    if (!cfx_program_is_compiled(self->p))
+    if (!self->frozen)
         object = PyUnicode_FromString("");
-    else if (cfx_program_print_plans(self->p, cfx_buffer_sink(&text), &err) == CFX_OK)
+    else if (cfx_program_print_plans(self->frozen, cfx_buffer_sink(&text), &err) == CFX_OK)
         object = PyUnicode_FromStringAndSize(text.data, (Py_ssize_t)text.size);
     else
         raise_cfx(&err);
