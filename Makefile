@@ -305,6 +305,6 @@ install: all
 	echo 'Programs find $(SONAME) after ldconfig, or with LD_LIBRARY_PATH=$(LIBDIR)'
 
 clean:
-	rm -rf build build-debug build-san build-tsan build-cov build-fuzz python/cfx/_core.*.so
+	rm -rf build build-debug build-san build-tsan build-cov build-fuzz build-arm64 python/cfx/_core.*.so
 
 -include $(shell find $(sort $(B) $(PY_BUILD) build/host) -type f -name '*.d' 2>/dev/null)

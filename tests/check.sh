@@ -72,5 +72,6 @@ done
 run headers sh tools/headers.sh "$build/include"
 run api api
 run quiet quiet
+[ "$build" != build ] || run cross sh tests/cross.sh build-arm64
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

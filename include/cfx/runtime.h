@@ -30,7 +30,13 @@ extern "C" {
 typedef struct cfx_runtime cfx_runtime;
 struct cfx_library;
 
-typedef enum cfx_isa { CFX_ISA_PLAIN, CFX_ISA_AVX2, CFX_ISA_AVX512, CFX_ISA_COUNT } cfx_isa;
+typedef enum cfx_isa {
+    CFX_ISA_PLAIN,  /* any machine */
+    CFX_ISA_AVX2,   /* x86-64 */
+    CFX_ISA_AVX512,
+    CFX_ISA_NEON,   /* 64-bit ARM */
+    CFX_ISA_COUNT
+} cfx_isa;
 
 /* What the operands of products are rounded to; sums are always float32. */
 typedef enum cfx_precision {

@@ -91,7 +91,8 @@ static inline bool cfxi_backend_rounds(const cfxi_problem *p)
     const cfxi_conv *c = &p->conv;
     const bool depthwise = p->kind == CFXI_CONVOLUTION && c->groups >= CFXI_LEAST_DEPTHWISE &&
                            c->in_channels == 1 && c->out_channels == 1;
-    return p->precision == CFX_PRECISION_BF16 && p->kind != CFXI_CHAIN && !depthwise;
+    return p->precision == CFX_PRECISION_BF16 && !depthwise &&
+           (p->kind == CFXI_PRODUCT || p->kind == CFXI_CONVOLUTION);
 }
 
 /* The constants of a problem; `scale` (one for each column or output channel, or NULL) multiplies

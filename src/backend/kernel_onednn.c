@@ -28,7 +28,8 @@ typedef struct onednn_kernel {
     cfxi_dnn_primitive *primitive;
     cfxi_dnn_memory *w, *bias;  /* bias: or NULL */
     size_t fused;               /* posts that oneDNN does */
-    size_t scratch;             /* bytes of a run */
+    size_t scratch;             /* bytes of a run, */
+    size_t rounded;             /* and of a rounded copy of x after them */
     float *packed;
     _Atomic(call *) calls[CALLS];
 } onednn_kernel;
@@ -69,7 +70,9 @@ static bool query(const cfxi_problem *p, double *cost)
     if (!recipe)
         return false;
     d->primitive_desc_destroy(recipe);
-    const double lanes = p->isa == CFX_ISA_AVX512 ? 16 : p->isa == CFX_ISA_AVX2 ? 8 : 1;
+    double lanes = p->isa == CFX_ISA_AVX512 ? 16 : p->isa == CFX_ISA_AVX2 ? 8 : 1;
+    if (cfxi_backend_rounds(p))
+        lanes *= p->bf16 == CFXI_BF16_TILES ? 16 : p->bf16 == CFXI_BF16_DOTS ? 2 : 1;
     const double start = 2000;  /* nanoseconds: objects, waking OpenMP's threads */
     *cost = start + 1.05 * multiplications(p) / lanes / 3.0 / threads_of(p);
     return true;
@@ -102,6 +105,15 @@ static size_t count_weights(const cfxi_dnn_shape *s)
     size_t n = 1;
     for (int i = 0; i < s->w_ndim; i++)
         n *= (size_t)s->w[i];
+    return n;
+}
+
+static size_t count_elements(const cfxi_problem *p)
+{
+    const cfxi_dnn_shape s = cfxi_backend_onednn_shape(p);
+    size_t n = 1;
+    for (int i = 0; i < s.ndim; i++)
+        n *= (size_t)s.x[i];
     return n;
 }
 
@@ -226,6 +238,7 @@ static onednn_kernel *new_kernel(const cfxi_problem *p, cfxi_dnn_recipe *recipe,
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     const cfxi_dnn_layout *scratch = d->primitive_desc_query_md(recipe, CFXI_DNN_ASK_SCRATCH, 0);
     k->scratch = scratch ? d->memory_desc_get_size(scratch) : 0;
+    k->rounded = cfxi_backend_rounds(p) ? 2 * count_elements(p) : 0;
     return k;
 }
 
@@ -299,7 +312,7 @@ static call *new_call(const onednn_kernel *k)
     const cfxi_dnn_layout *scratch =
         k->scratch ? d->primitive_desc_query_md(k->recipe, CFXI_DNN_ASK_SCRATCH, 0) : NULL;
     const bool ok =
-        d->memory_desc_create_with_strides(&x, s.ndim, s.x, CFXI_DNN_FLOAT32, s.x_stride) == 0 &&
+        d->memory_desc_create_with_strides(&x, s.ndim, s.x, s.type, s.x_stride) == 0 &&
         d->memory_desc_create_with_strides(&out, s.ndim, s.out, CFXI_DNN_FLOAT32,
                                            s.out_stride) == 0 &&
         d->stream_create(&c->stream, d->engine, CFXI_DNN_IN_ORDER) == 0 &&
@@ -337,6 +350,11 @@ static void put_back(const onednn_kernel *kernel, call *c)
             return;
     }
     free_call(k->d, c, k->head.allocator);
+}
+
+static size_t scratch_bytes(const onednn_kernel *k)
+{
+    return (k->scratch + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN;
 }
 
 /* The other posts, a row or a line of the result at a time. */
@@ -388,10 +406,57 @@ static void finish(const onednn_kernel *k, const cfxi_run *r)
                             elements < LEAST_POSTS ? 1 : (unsigned)threads_of(p), 0);
 }
 
+/* A copy of x in bfloat16, a row or a line of an image at a time. */
+typedef struct rounding {
+    const onednn_kernel *k;
+    const cfxi_run *r;
+    int64_t units;
+    uint16_t *to;
+} rounding;
+
+static void round_unit(const rounding *w, int64_t unit)
+{
+    const cfxi_problem *p = &w->k->head.problem;
+    const cfxi_conv *c = &p->conv;
+    const bool product = p->kind == CFXI_PRODUCT;
+    const int64_t size = product ? p->k : c->groups * c->in_channels;
+    const int64_t pixels = product ? 1 : c->in[2];
+    const float *from = w->r->x;
+    from += product ? unit * p->x_row : unit / c->in[1] * c->xs[0] + unit % c->in[1] * c->xs[3];
+    const bool whole = product || c->xs[4] == size;
+    for (int64_t i = 0; i < (whole ? 1 : pixels); i++)
+        cfxi_rt_convert(p->isa, CFX_DTYPE_BFLOAT16, w->to + (unit * pixels + i) * size,
+                        CFX_DTYPE_FLOAT32, from + (whole ? 0 : i * c->xs[4]),
+                        whole ? pixels * size : size);
+}
+
+static void round_part(void *ctx)
+{
+    const rounding *w = ctx;
+    const int64_t threads = w->k->d->omp_get_num_threads();
+    const int64_t number = w->k->d->omp_get_thread_num();
+    for (int64_t i = w->units * number / threads; i < w->units * (number + 1) / threads; i++)
+        round_unit(w, i);
+}
+
+/* x as the primitive reads it: as it is, or rounded into the scratch memory. */
+static const void *take_x(const onednn_kernel *k, const cfxi_run *r, char *scratch)
+{
+    const cfxi_problem *p = &k->head.problem;
+    if (k->rounded == 0)
+        return r->x;
+    rounding w = {k, r, p->kind == CFXI_PRODUCT ? p->m : p->conv.batch * p->conv.in[1],
+                  (uint16_t *)(void *)(scratch + scratch_bytes(k))};
+    k->d->GOMP_parallel(round_part, &w,
+                        k->rounded < 2 * LEAST_POSTS ? 1 : (unsigned)threads_of(p), 0);
+    return w.to;
+}
+
 static bool set_addresses(const onednn_kernel *k, const call *c, const cfxi_run *r, void *scratch)
 {
     const cfxi_onednn *d = k->d;
-    bool ok = d->memory_set_data_handle(c->x, (void *)(uintptr_t)r->x) == 0 &&
+    const void *x = take_x(k, r, scratch);
+    bool ok = d->memory_set_data_handle(c->x, (void *)(uintptr_t)x) == 0 &&
               d->memory_set_data_handle(c->out, r->out) == 0 &&
               (!c->scratch || d->memory_set_data_handle(c->scratch, scratch) == 0);
     for (size_t i = 0; i < k->fused; i++)
@@ -411,8 +476,9 @@ static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *e
                              "oneDNN cannot run in a child of fork(): prepare the model there "
                              "again, or choose the built-in back end");
     const int before = cfxi_backend_onednn_threads(d, threads_of(&kernel->problem));
-    void *scratch = k->scratch ? cfxi_rt_scratch(r->rt, k->scratch) : NULL;
-    call *c = !k->scratch || scratch ? take_call(k) : NULL;
+    const size_t bytes = scratch_bytes(k) + k->rounded;
+    void *scratch = bytes ? cfxi_rt_scratch(r->rt, bytes) : NULL;
+    call *c = !bytes || scratch ? take_call(k) : NULL;
     cfx_status status = c ? CFX_OK : cfxi_base_nomem(err);
     if (c) {
         if (!set_addresses(k, c, r, scratch) ||

@@ -16,6 +16,7 @@ enum {
     CFXI_DNN_OPENMP = 2,         /* kind of threads */
     CFXI_DNN_CPU = 1,            /* kind of engine */
     CFXI_DNN_IN_ORDER = 1,       /* kind of stream */
+    CFXI_DNN_BFLOAT16 = 2,
     CFXI_DNN_FLOAT32 = 3,
     CFXI_DNN_ANY = 1,            /* a layout that oneDNN chooses */
     CFXI_DNN_INFERENCE = 96,
@@ -144,6 +145,8 @@ bool cfxi_backend_onednn_is_lost(const cfxi_onednn *d);
 /* Layouts of the operands of a problem. */
 typedef struct cfxi_dnn_shape {
     int ndim;
+    int type;                                       /* of x and w; where that is bfloat16, x is a
+                                                       rounded copy, without gaps */
     int64_t x[CFXI_DNN_DIMS], x_stride[CFXI_DNN_DIMS];
     int64_t out[CFXI_DNN_DIMS], out_stride[CFXI_DNN_DIMS];
     int w_ndim;

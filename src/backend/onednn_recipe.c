@@ -20,11 +20,13 @@ static void set4(int64_t *to, int64_t a, int64_t b, int64_t c, int64_t d)
 
 cfxi_dnn_shape cfxi_backend_onednn_shape(const cfxi_problem *p)
 {
-    cfxi_dnn_shape s = {.ndim = 2, .w_ndim = 2, .columns = p->n};
+    const bool rounds = cfxi_backend_rounds(p);
+    cfxi_dnn_shape s = {.ndim = 2, .type = rounds ? CFXI_DNN_BFLOAT16 : CFXI_DNN_FLOAT32,
+                        .w_ndim = 2, .columns = p->n};
     const cfxi_conv *c = &p->conv;
     if (p->kind == CFXI_PRODUCT) {
         set2(s.x, p->m, p->k);
-        set2(s.x_stride, p->x_row, 1);
+        set2(s.x_stride, rounds ? p->k : p->x_row, 1);
         set2(s.out, p->m, p->n);
         set2(s.out_stride, p->out_row, 1);
         set2(s.w, p->k, p->n);
@@ -33,7 +35,10 @@ cfxi_dnn_shape cfxi_backend_onednn_shape(const cfxi_problem *p)
     s.ndim = 4;
     s.columns = c->groups * c->out_channels;
     set4(s.x, c->batch, c->groups * c->in_channels, c->in[1], c->in[2]);
-    set4(s.x_stride, c->xs[0], 1, c->xs[3], c->xs[4]);
+    if (rounds)
+        set4(s.x_stride, s.x[1] * s.x[2] * s.x[3], 1, s.x[1] * s.x[3], s.x[1]);
+    else
+        set4(s.x_stride, c->xs[0], 1, c->xs[3], c->xs[4]);
     set4(s.out, c->batch, s.columns, c->out[1], c->out[2]);
     set4(s.out_stride, c->ys[0], 1, c->ys[3], c->ys[4]);
     const int grouped = c->groups > 1;
@@ -43,18 +48,18 @@ cfxi_dnn_shape cfxi_backend_onednn_shape(const cfxi_problem *p)
     return s;
 }
 
-static cfxi_dnn_layout *layout(const cfxi_onednn *d, int ndim, const int64_t *sizes,
+static cfxi_dnn_layout *layout(const cfxi_onednn *d, int type, int ndim, const int64_t *sizes,
                                const int64_t *strides)
 {
     cfxi_dnn_layout *made = NULL;
-    return d->memory_desc_create_with_strides(&made, ndim, sizes, CFXI_DNN_FLOAT32, strides) == 0
+    return d->memory_desc_create_with_strides(&made, ndim, sizes, type, strides) == 0
                ? made : NULL;
 }
 
-static cfxi_dnn_layout *any_layout(const cfxi_onednn *d, int ndim, const int64_t *sizes)
+static cfxi_dnn_layout *any_layout(const cfxi_onednn *d, int type, int ndim, const int64_t *sizes)
 {
     cfxi_dnn_layout *made = NULL;
-    return d->memory_desc_create_with_tag(&made, ndim, sizes, CFXI_DNN_FLOAT32, CFXI_DNN_ANY) == 0
+    return d->memory_desc_create_with_tag(&made, ndim, sizes, type, CFXI_DNN_ANY) == 0
                ? made : NULL;
 }
 
@@ -67,7 +72,7 @@ cfxi_dnn_layout *cfxi_backend_onednn_operand(const cfxi_onednn *d, const cfxi_pr
         set2(strides, post->rows[0], 1);
     else
         set4(strides, post->rows[0], 1, post->rows[1], post->rows[2]);
-    return layout(d, s.ndim, s.out, strides);
+    return layout(d, CFXI_DNN_FLOAT32, s.ndim, s.out, strides);
 }
 
 /* ---- posts --------------------------------------------------------------------------------- */
@@ -200,10 +205,11 @@ cfxi_dnn_recipe *cfxi_backend_onednn_recipe(const cfxi_onednn *d, const cfxi_pro
     const int64_t columns[] = {1, s.columns};
     const bool product = p->kind == CFXI_PRODUCT;
     const layouts l = {
-        layout(d, s.ndim, s.x, s.x_stride),
-        any_layout(d, s.w_ndim, s.w),
-        p->has_bias ? any_layout(d, product ? 2 : 1, product ? columns : columns + 1) : NULL,
-        layout(d, s.ndim, s.out, s.out_stride),
+        layout(d, s.type, s.ndim, s.x, s.x_stride),
+        any_layout(d, s.type, s.w_ndim, s.w),
+        p->has_bias ? any_layout(d, CFXI_DNN_FLOAT32, product ? 2 : 1,
+                                 product ? columns : columns + 1) : NULL,
+        layout(d, CFXI_DNN_FLOAT32, s.ndim, s.out, s.out_stride),
     };
     cfxi_dnn_recipe *made = NULL;
     size_t most = 0;

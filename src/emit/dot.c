@@ -44,7 +44,7 @@ static void escape(dot *d, char c)
     }
     if (c == '"' || c == '\\' || (d->records && strchr("{}|<>", c) && c))
         cfxi_base_out_char(&d->out, '\\');
-    cfxi_base_out_char(&d->out, c >= 0 && c < ' ' ? ' ' : c);
+    cfxi_base_out_char(&d->out, (unsigned char)c < ' ' ? ' ' : c);
 }
 
 /* A row that is full ends with dots, after a complete character; what follows is dropped. */

@@ -20,6 +20,8 @@ cfx_isa cfxi_rt_isa_of_machine(void)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
         __builtin_cpu_supports("f16c"))
         return CFX_ISA_AVX2;
+#elif defined(__aarch64__)
+    return CFX_ISA_NEON;
 #endif
     return CFX_ISA_PLAIN;
 }
@@ -27,7 +29,9 @@ cfx_isa cfxi_rt_isa_of_machine(void)
 cfx_isa cfxi_rt_isa_at_most(cfx_isa limit)
 {
     const cfx_isa best = cfxi_rt_isa_of_machine();
-    return limit < best ? limit : best;
+    if (limit >= best)
+        return best;
+    return best == CFX_ISA_NEON ? CFX_ISA_PLAIN : limit;  /* others are of other machines */
 }
 
 #if defined(__x86_64__)

@@ -1,9 +1,10 @@
 /* isa.h - the one way to choose what an instruction set has.
  *
  * A table (a struct of functions) is defined once for each instruction set, as name_plain,
- * name_avx2 and name_avx512, by a template that is compiled in a file for each: see vector.h.
+ * name_avx2, name_avx512 and name_neon, by a template that is compiled in a file for each: see
+ * vector.h. A machine has those of its kind.
  *
- *     CFXI_ISA_TABLES(cfxi_tiles, cfxi_tiles_all)           in a header: declares the three
+ *     CFXI_ISA_TABLES(cfxi_tiles, cfxi_tiles_all)           in a header: declares them
  *     CFXI_ISA_CHOICE(cfxi_tiles, cfxi_tiles_of, cfxi_tiles_all)   in one file: defines
  *     const cfxi_tiles *cfxi_tiles_of(cfx_isa isa)
  */
@@ -19,7 +20,8 @@ cfx_isa cfxi_rt_isa_at_most(cfx_isa limit);
  * tiles only to processes that ask, this asks. (isa.c) */
 cfxi_bf16 cfxi_rt_bf16(const cfx_runtime *rt);
 
-#define CFXI_ISA_TABLES(type, name) extern const type name##_plain, name##_avx2, name##_avx512;
+#define CFXI_ISA_TABLES(type, name)                                                                \
+    extern const type name##_plain, name##_avx2, name##_avx512, name##_neon;
 
 #if defined(__x86_64__)
 #define CFXI_ISA_CHOICE(type, function, name)                                                      \
@@ -29,6 +31,12 @@ cfxi_bf16 cfxi_rt_bf16(const cfx_runtime *rt);
                                                        [CFX_ISA_AVX2] = &name##_avx2,              \
                                                        [CFX_ISA_AVX512] = &name##_avx512};         \
         return all[isa];                                                                           \
+    }
+#elif defined(__aarch64__)
+#define CFXI_ISA_CHOICE(type, function, name)                                                      \
+    const type *function(cfx_isa isa)                                                              \
+    {                                                                                              \
+        return isa == CFX_ISA_NEON ? &name##_neon : &name##_plain;                                 \
     }
 #else
 #define CFXI_ISA_CHOICE(type, function, name)                                                      \

@@ -13,6 +13,7 @@ const char *cfx_isa_name(cfx_isa isa)
     case CFX_ISA_PLAIN: return "plain";
     case CFX_ISA_AVX2: return "avx2";
     case CFX_ISA_AVX512: return "avx512";
+    case CFX_ISA_NEON: return "neon";
     case CFX_ISA_COUNT: break;
     }
     return "unknown";

@@ -1,9 +1,9 @@
 /* vector.h - vectors of floats, for code that is compiled once for each instruction set.
  *
- * A file that is compiled so defines LANES, the floats of a vector (4: any machine, 8: AVX2, 16:
- * AVX-512), sets its own `#pragma GCC optimize`, includes this, and then the template. It gives
- * ISA(name), the name of a table of this instruction set (isa.h), the vectors V, VI and VU, and
- * below. Without the optimization fp-contract=fast only FMA rounds once.
+ * A file that is compiled so defines LANES, the floats of a vector (4: any machine, or with NEON
+ * that; 8: AVX2, 16: AVX-512), sets its own `#pragma GCC optimize`, includes this, and then the
+ * template. It gives ISA(name), the name of a table of this instruction set (isa.h), the vectors V,
+ * VI and VU, and below. Without the optimization fp-contract=fast only FMA rounds once.
  */
 #include "runtime_impl.h"
 
@@ -15,6 +15,9 @@
 #include <immintrin.h>
 #pragma GCC target("avx2,fma")
 #define ISA(name) name##_avx2
+#elif defined(NEON)
+#include <arm_neon.h>
+#define ISA(name) name##_neon
 #else
 #define ISA(name) name##_plain
 #endif
@@ -64,6 +67,24 @@ INLINE void STORE_SOME(float *to, V x, int64_t n)
 #define INT(x) ((VI)_mm256_cvtps_epi32(x))
 #define FLOAT(x) _mm256_cvtepi32_ps((__m256i)(x))
 #define SELECT(op, a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, op))
+#elif defined(NEON)
+/* Predicates have the names of immintrin.h. */
+#define COMPARED_CMP_EQ_OQ(a, b) ((a) == (b))
+#define COMPARED_CMP_NEQ_UQ(a, b) ((a) != (b))
+#define COMPARED_CMP_LT_OQ(a, b) ((a) < (b))
+#define COMPARED_CMP_LE_OQ(a, b) ((a) <= (b))
+#define COMPARED_CMP_GT_OQ(a, b) ((a) > (b))
+#define COMPARED_CMP_GE_OQ(a, b) ((a) >= (b))
+#define COMPARED_CMP_NLT_UQ(a, b) (~((a) < (b)))
+#define COMPARED_CMP_UNORD_Q(a, b) (((a) != (a)) | ((b) != (b)))
+#define COMPARED(op, a, b) ((uint32x4_t)(COMPARED##op(a, b)))
+#define SELECT(op, a, b, x, y) ((V)vbslq_f32(COMPARED(op, a, b), x, y))
+INLINE V FMA(V a, V b, V c) { return (V)vfmaq_f32(c, a, b); }
+INLINE V MAX(V a, V b) { return SELECT(_CMP_GT_OQ, a, b, a, b); }
+INLINE V MIN(V a, V b) { return SELECT(_CMP_LT_OQ, a, b, a, b); }
+INLINE V NEAREST(V x) { return (V)vrndnq_f32(x); }
+INLINE VI INT(V x) { return (VI)vcvtq_s32_f32(x); }
+INLINE V FLOAT(VI x) { return (V)vcvtq_f32_s32((int32x4_t)x); }
 #else
 INLINE V FMA(V a, V b, V c) { return a * b + c; }
 INLINE V MAX(V a, V b)

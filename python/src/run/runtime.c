@@ -75,7 +75,7 @@ static bool read_isa(PyObject *o, cfx_runtime_options *options)
         if (PyUnicode_CompareWithASCIIString(o, cfx_isa_name(options->isa)) == 0)
             return true;
     }
-    PyErr_Format(PyExc_ValueError, "isa must be 'plain', 'avx2' or 'avx512', not %R", o);
+    PyErr_Format(PyExc_ValueError, "isa must be 'plain', 'avx2', 'avx512' or 'neon', not %R", o);
     return false;
 }
 
@@ -294,7 +294,8 @@ static PyType_Slot slots[] = {
     {Py_tp_doc, SIGNED("Runtime(*, threads=0, seed=0, reference=False, isa=None)",
                        "What computing needs; `with` makes it the one that computes.\n\n"
                        "threads: 0 for as many as the process may use. reference: the plain "
-                       "kernels, in one thread.\nisa: use at most 'plain', 'avx2' or 'avx512'.")},
+                       "kernels, in one thread.\nisa: use at most 'plain', 'avx2', 'avx512' or "
+                       "'neon'.")},
     {Py_tp_new, runtime_new},
     {Py_tp_repr, runtime_repr},
     {Py_tp_dealloc, runtime_dealloc},

@@ -372,3 +372,4 @@ TEST(onednn)
 TEST(plain) { check_isa(CFX_ISA_PLAIN); }
 TEST(avx2) { check_isa(CFX_ISA_AVX2); }
 TEST(avx512) { check_isa(CFX_ISA_AVX512); }
+TEST(neon) { check_isa(CFX_ISA_NEON); }

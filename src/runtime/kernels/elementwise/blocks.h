@@ -5,8 +5,8 @@
  * (map_blocks.c) brings the operands into that form, a block at a time, and only where they are not
  * in it already; so a function is written once, not once for every element type.
  *
- * blocks_plain.c has all of them in plain C; blocks_avx2.c and blocks_avx512.c those of float that
- * matter, from one source (blocks_vector.h).
+ * blocks_plain.c has all of them in plain C; blocks_avx2.c, blocks_avx512.c and blocks_neon.c those
+ * of float that matter, from one source (blocks_vector.h).
  */
 #ifndef CFXI_BLOCKS_H
 #define CFXI_BLOCKS_H
@@ -298,6 +298,7 @@ typedef cfxi_block_fn *cfxi_block_table[CFXI_FN_COUNT];
 extern cfxi_block_fn *const cfxi_elementwise_blocks_plain[CFXI_FN_COUNT][4];  /* by cfxi_compute */
 extern cfxi_block_fn *const cfxi_elementwise_blocks_avx2[CFXI_FN_COUNT];  /* of float; NULL: none */
 extern cfxi_block_fn *const cfxi_elementwise_blocks_avx512[CFXI_FN_COUNT];
+extern cfxi_block_fn *const cfxi_elementwise_blocks_neon[CFXI_FN_COUNT];
 /* The best that this runtime's machine has; NULL if there is none in that type. (map_blocks.c) */
 cfxi_block_fn *cfxi_elementwise_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in);
 

@@ -216,6 +216,9 @@ cfxi_block_fn *cfxi_elementwise_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi
         found = cfxi_elementwise_blocks_avx512[fn];
     else if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_AVX2)
         found = cfxi_elementwise_blocks_avx2[fn];
+#elif defined(__aarch64__)
+    if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_NEON)
+        found = cfxi_elementwise_blocks_neon[fn];
 #endif
     return found ? found : cfxi_elementwise_blocks_plain[fn][in];
 }

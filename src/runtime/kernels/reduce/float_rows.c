@@ -54,6 +54,9 @@ static const loops *loops_of(const cfxi_float_rows *r)
          gather_avx2, columns_avx2},
         {sum_avx512, squares_avx512, scale_avx512, affine_avx512, dots_avx512, blend_avx512,
          gather_avx512, columns_avx512},
+#elif defined(__aarch64__)
+        [CFX_ISA_NEON] = {sum_f32, squares_f32, scale_f32, affine_f32, dots_f32, blend_f32,
+                          gather_f32, columns_f32},
 #endif
     };
     return &all[r->rt->isa];
