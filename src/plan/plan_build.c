@@ -154,7 +154,8 @@ static void drop(builder *b, size_t depth)
 static bool keeps_layout(cfx_operator op)
 {
     switch ((int)op) {
-    case CFX_OPID_conv2d: case CFX_OPID_convolution: case CFX_OPID_batch_norm:
+    case CFX_OPID_conv1d: case CFX_OPID_conv2d: case CFX_OPID_convolution:
+    case CFX_OPID_batch_norm:
     case CFX_OPID_max_pool2d: case CFX_OPID_avg_pool2d: case CFX_OPID_adaptive_avg_pool2d:
     case CFX_OPID_dropout: case CFX_OPID_cat: case CFX_OPID_mean:
     case CFX_OPID_transpose: case CFX_OPID_permute: case CFX_OPID_layer_norm:
@@ -450,6 +451,10 @@ static cfx_datum call(builder *b, const cfxi_instruction *i)
 {
     if (computed_op(i) != i->op)
         return call_in_place(b, i);
+    const bool line = cfxi_plan_is_line(i->op, b->stack, i->num_args);
+    b->planner.finds_layouts = b->planner.finds_layouts || line;
+    if (line && b->eager)
+        return cfxi_plan_call_line(b->rt, &b->planner, b->stack, i->num_args, b->err);
     const cfx_datum result =
         cfxi_rt_call_planned(b->rt, &b->planner, i->op, b->stack, i->num_args, b->err);
     if (result.kind == CFX_DATUM_INVALID || !shares_list(b, result))

@@ -155,6 +155,14 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
                          const cfx_datum *slots, const cfxi_plan_how *how, cfx_error *err);
 void cfxi_plan_free(cfxi_plan *plan);
 
+/* ---- convolutions over lines (plan_line.c) ------------------------------------------------- */
+
+/* Whether a call is one with known weights, which can be planned as one over images. */
+bool cfxi_plan_is_line(cfx_operator op, const cfx_datum *args, size_t n);
+/* Its result, whose channels lie side by side. INVALID with *err set. */
+cfx_datum cfxi_plan_call_line(cfx_runtime *rt, cfxi_planner *planner, const cfx_datum *args,
+                              size_t n, cfx_error *err);
+
 /* ---- which values it is for (plan_key.c) --------------------------------------------------- */
 
 /* Whether it is for values like those in the slots: kinds, types, sizes, strides, numbers. */

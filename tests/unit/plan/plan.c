@@ -179,6 +179,48 @@ TEST(a_program_sees_its_own_layout)
     cfx_state_free(weights);
 }
 
+/* Convolutions over lines, of all forms that their arguments have. */
+static const char lines[] =
+    "graph():\n"
+    "  %x = placeholder[target=x]()\n"
+    "  %w1 = get_attr[target=w1]()\n"
+    "  %w2 = get_attr[target=w2]()\n"
+    "  %w3 = get_attr[target=w3]()\n"
+    "  %b = get_attr[target=b]()\n"
+    "  %c1 = call_function[target=cfx.ops.conv1d](%x, %w1, %b, [2], [1])\n"
+    "  %t1 = call_function[target=cfx.ops.transpose](%c1, 1, 2)\n"
+    "  %n1 = call_function[target=cfx.ops.layer_norm](%t1, [24])\n"
+    "  %t2 = call_function[target=cfx.ops.transpose](%n1, 1, 2)\n"
+    "  %c2 = call_function[target=cfx.ops.conv1d](%t2, %w2, %b, 1, \"same\", 2)\n"
+    "  %r = call_function[target=cfx.ops.relu](%c2)\n"
+    "  %c3 = call_function[target=cfx.ops.conv1d](%r, %w3, None, [3], 2, [1], 4)\n"
+    "  output(%c3)\n";
+
+static cfx_state *line_weights(void)
+{
+    cfx_state *s = cfx_state_new(NULL, NULL);
+    WEIGHT(s, "w1", 24, 5, 3);
+    WEIGHT(s, "w2", 24, 24, 3);
+    WEIGHT(s, "w3", 24, 6, 4);
+    WEIGHT(s, "b", 24);
+    return s;
+}
+
+TEST(convolutions_over_lines)
+{
+    static const int64_t sizes[] = {2, 5, 41};
+    cfx_state *weights = line_weights();
+    /* the line turned, three convolutions, the norm, the function, the result turned back */
+    CHECK_INT_EQ(7, (int)check_plan(lines, weights, sizes, 3));
+    static const int64_t alone[] = {5, 41};  /* without a batch it is not planned so */
+    CHECK(check_plan("graph():\n"
+                     "  %x = placeholder[target=x]()\n"
+                     "  %w = get_attr[target=w1]()\n"
+                     "  %c = call_function[target=cfx.ops.conv1d](%x, %w)\n"
+                     "  output(%c)\n", weights, alone, 2) == 1);
+    cfx_state_free(weights);
+}
+
 TEST(layers_of_a_transformer)
 {
     static const int64_t sizes[] = {2, 5, 12};
@@ -608,6 +650,7 @@ TEST(a_back_end_that_is_missing)
 }
 
 typedef struct sweep {
+    const char *text;
     cfx_state *weights;
     cfx_datum x;
 } sweep;
@@ -619,7 +662,7 @@ static cfx_status compile_and_run(const cfx_allocator *a, void *arg)
     cfx_error err = {0};
     const cfx_runtime_options options = {.allocator = a, .threads = 1};
     cfx_runtime *rt = cfx_runtime_new(&options, &err);
-    cfx_program *p = rt ? program_of(block, w->weights, a, &err) : NULL;
+    cfx_program *p = rt ? program_of(w->text, w->weights, a, &err) : NULL;
     if (p && cfx_program_compile(p, NULL, &err) == CFX_OK)
         cfx_datum_release(cfx_program_run(p, rt, &w->x, 1, &err));
     cfx_program_free(p);
@@ -629,9 +672,13 @@ static cfx_status compile_and_run(const cfx_allocator *a, void *arg)
 
 TEST(every_allocation_can_fail)
 {
-    const int64_t sizes[] = {1, 3, 5, 5};
-    sweep w = {block_weights(), cfx_datum_tensor(random_tensor(sizes, 4, false))};
-    CHECK(test_oom_sweep(compile_and_run, &w) > 20);
-    cfx_datum_release(w.x);
-    cfx_state_free(w.weights);
+    static const int64_t image[] = {1, 3, 5, 5};
+    static const int64_t line[] = {1, 5, 17};
+    sweep all[] = {{block, block_weights(), cfx_datum_tensor(random_tensor(image, 4, false))},
+                   {lines, line_weights(), cfx_datum_tensor(random_tensor(line, 3, false))}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        CHECK(test_oom_sweep(compile_and_run, &all[i]) > 20);
+        cfx_datum_release(all[i].x);
+        cfx_state_free(all[i].weights);
+    }
 }
