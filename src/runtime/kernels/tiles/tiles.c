@@ -8,16 +8,21 @@ CFXI_ISA_CHOICE(cfxi_tiles, cfxi_tiles_of, cfxi_tiles_all)
 enum {
     LATENCY = 4,    /* cycles until a sum can be added to again */
     WAY = 4096,     /* bytes after which lines meet in the first-level cache, */
-    MOST_MEET = 7   /* and how many of them it holds beside others */
+    MOST_MEET = 7,  /* and how many of them it holds beside others */
+    FEW_ROWS = 2,   /* that wait for the packed operand in any case */
+    CACHE_RATE = 12 /* bytes that come from the second-level cache in a cycle, beside arithmetic */
 };
 
 /* Cycles of one step of k: a multiply-add for each vector of sums, loads of both operands two at a
- * time, and never less than what a sum takes. */
+ * time, packed lines from the second-level cache, and never less than what a sum takes. */
 static double cycles_of(double rows, int panels, int vectors)
 {
     const double adds = rows * panels * vectors * (vectors > 1 ? 0.5 : 1);
     const double loads = (rows + panels * vectors) * 0.5;
-    const double most = adds > loads ? adds : loads;
+    const double lines = rows > FEW_ROWS
+                             ? panels * CFXI_PANEL * (double)sizeof(float) / CACHE_RATE : 0;
+    double most = adds > loads ? adds : loads;
+    most = most > lines ? most : lines;
     return most > LATENCY ? most : LATENCY;
 }
 
