@@ -166,7 +166,7 @@ static double conv_at(const cfxi_conv *c, const float *x, const float *w, int64_
     return sum;
 }
 
-typedef enum form { ANY_FORM, DEPTHWISE, DENSE_3X3 } form;
+typedef enum form { ANY_FORM, DEPTHWISE, DENSE_3X3, LONG_LINE, MEETING_ROWS } form;
 
 /* A random convolution; channels last, with gaps between pixels of the result now and then. */
 static cfxi_problem draw_conv(const cfx_runtime *rt, form f)
@@ -189,6 +189,20 @@ static cfxi_problem draw_conv(const cfx_runtime *rt, form f)
         c->out[d] = d ? 1 + draw(17) : 1;
         c->in[d] = d ? (c->out[d] - 1) * c->stride[d] + window - c->before[d] - draw(2) : 1;
         c->in[d] = c->in[d] < 1 ? 1 : c->in[d];
+    }
+    if (f == LONG_LINE) {  /* cut into stretches */
+        c->out[1] = c->in[1] = c->kernel[1] = 1;
+        c->before[1] = 0;
+        c->out[2] = 600 + draw(600);
+        c->in_channels += 60;
+        c->out_channels = 1 + draw(20);
+        c->in[2] = (c->out[2] - 1) * c->stride[2] + (c->kernel[2] - 1) * c->dilation[2] + 1 -
+                   c->before[2];
+    }
+    if (f == MEETING_ROWS) {  /* rows of a tile are some 4096 bytes apart */
+        c->in_channels = 512 * (1 + draw(2));
+        c->out_channels = 1 + draw(20);
+        c->groups = 1;
     }
     const int64_t in = c->in_channels * c->groups;
     const int64_t out = c->out_channels * c->groups + draw(2) * 3;
@@ -267,6 +281,8 @@ static void check_isa(cfx_isa isa)
                       1 + draw(i % 3 ? 40 : 300), 1 + draw(70));
     for (int i = 0; i < 150; i++)
         check_conv(rt, &cfxi_backend_convolution, ANY_FORM, i % 5 == 4);
+    for (int i = 0; i < 8; i++)
+        check_conv(rt, &cfxi_backend_convolution, i % 2 ? LONG_LINE : MEETING_ROWS, false);
     for (int i = 0; i < 100; i++)
         check_conv(rt, &cfxi_backend_depthwise, DEPTHWISE, i % 5 == 4);
     for (int i = 0; i < 60; i++)
