@@ -2,9 +2,9 @@
  *
  * A line of the window is contiguous in memory: its pixels follow each other, each with all its
  * channels. So a convolution is a sum of as many small products as the window has lines (tiles.h),
- * which read the image in place. Where there is padding, or a group of channels, a few lines of the
- * image are copied first, with zeros around them; a window with gaps (dilation) has a product for
- * each of its places.
+ * which read the image in place. Where there is padding, or a group of channels, or where the few
+ * channels of a picture lie apart, some lines of the image are copied first, with zeros around
+ * them. A window with gaps (dilation) has a product for each of its places.
  */
 #include "backend_impl.h"
 
@@ -14,7 +14,8 @@ enum {
     OWN_CACHE = 1 << 20,      /* bytes that a thread has for itself */
     MEETING = 4096,           /* bytes after which rows meet in the first-level cache */
     PIECES = 4,               /* of work, for each thread */
-    MOST_PLACES = 1024        /* of a window */
+    MOST_PLACES = 1024,       /* of a window */
+    MOST_PLANES = 4           /* channels */
 };
 
 typedef struct conv_kernel {
@@ -45,11 +46,18 @@ static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
+/* Whether pixels of few channels, each of which lies for itself, are brought together. */
+static bool has_planes(const cfxi_conv *c)
+{
+    return c->xs[1] != 1 && c->groups == 1 && c->in_channels <= MOST_PLANES;
+}
+
 static bool query(const cfxi_problem *p, double *cost)
 {
     const cfxi_conv *c = &p->conv;
     if (p->kind != CFXI_CONVOLUTION || c->transposed || c->in[0] != 1 || c->kernel[0] != 1 ||
-        c->xs[1] != 1 || c->ys[1] != 1 || c->kernel[1] * c->kernel[2] > MOST_PLACES ||
+        (c->xs[1] != 1 && !has_planes(c)) || c->ys[1] != 1 ||
+        c->kernel[1] * c->kernel[2] > MOST_PLACES ||
         c->batch <= 0 || c->out[1] <= 0 || c->out[2] <= 0)
         return false;
     const cfxi_tiling t =
@@ -81,7 +89,7 @@ static bool needs_copy(const cfxi_conv *c)
     const int64_t across =
         (c->out[2] - 1) * c->stride[2] + (c->kernel[2] - 1) * c->dilation[2] + 1;
     return c->before[1] > 0 || c->before[2] > 0 || down > c->in[1] || across > c->in[2] ||
-           c->groups > 1 || c->xs[4] != c->in_channels;
+           c->groups > 1 || c->xs[4] != c->in_channels || has_planes(c);
 }
 
 /* Whether neighbouring rows of a tile meet in the cache. */
@@ -232,12 +240,32 @@ typedef struct running {
     atomic_bool no_memory;
 } running;
 
+/* Pixels of a line: their channels side by side, k->pixel floats for each. */
+static void copy_pixels(const conv_kernel *k, float *to, const float *from, int64_t pixels)
+{
+    const cfxi_conv *c = &k->head.problem.conv;
+    const int64_t n = c->in_channels;
+    if (has_planes(c)) {
+        const int64_t step = c->xs[4];
+        const int64_t gap = k->pixel;
+        for (int64_t p = 0; p < n; p++) {
+            const float *plane = from + p * c->xs[1];
+            for (int64_t i = 0; i < pixels; i++)
+                to[i * gap + p] = plane[i * step];
+        }
+    } else if (c->xs[4] == n && k->pixel == n) {
+        memcpy(to, from, (size_t)(pixels * n) * sizeof(float));
+    } else {
+        for (int64_t i = 0; i < pixels; i++)
+            memcpy(to + i * k->pixel, from + i * c->xs[4], (size_t)n * sizeof(float));
+    }
+}
+
 /* What the windows of a piece see of one line of the image, from pixel x on: zeros, pixels, zeros.
  * What lies between pixels is never read. */
 static void copy_line(const conv_kernel *k, float *to, const float *from, int64_t y, int64_t x)
 {
     const cfxi_conv *c = &k->head.problem.conv;
-    const int64_t n = c->in_channels;
     const bool is_there = y >= 0 && y < c->in[1];
     const int64_t left = is_there ? larger(0, smaller(-x, k->width)) : k->width;
     const int64_t right = is_there ? larger(left, smaller(c->in[2] - x, k->width)) : k->width;
@@ -245,12 +273,7 @@ static void copy_line(const conv_kernel *k, float *to, const float *from, int64_
     memset(to, 0, (size_t)(left * k->pixel) * sizeof(float));
     to += left * k->pixel;
     if (pixels > 0)
-        from += y * c->xs[3] + (x + left) * c->xs[4];
-    if (c->xs[4] == n && k->pixel == n)
-        memcpy(to, from, (size_t)(pixels * n) * sizeof(float));
-    else
-        for (int64_t i = 0; i < pixels; i++)
-            memcpy(to + i * k->pixel, from + i * c->xs[4], (size_t)n * sizeof(float));
+        copy_pixels(k, to, from + y * c->xs[3] + (x + left) * c->xs[4], pixels);
     memset(to + pixels * k->pixel, 0, (size_t)((k->width - right) * k->pixel) * sizeof(float));
 }
 

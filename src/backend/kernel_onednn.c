@@ -50,7 +50,7 @@ static bool has_form(const cfxi_problem *p)
     if (!p->onednn || cfxi_backend_onednn_is_lost(p->onednn))
         return false;
     if (p->kind == CFXI_PRODUCT)
-        return p->m > 0 && p->n > 0 && p->k > 0;
+        return p->m > 0 && p->n > 0 && p->k > 0 && !p->factors.scaled;
     return !c->transposed && c->in[0] == 1 && c->kernel[0] == 1 && c->xs[1] == 1 &&
            c->ys[1] == 1 && c->batch > 0 && c->out[1] > 0 && c->out[2] > 0;
 }
