@@ -70,8 +70,8 @@ static bool query(const cfxi_problem *p, double *cost)
         return false;
     d->primitive_desc_destroy(recipe);
     const double lanes = p->isa == CFX_ISA_AVX512 ? 16 : p->isa == CFX_ISA_AVX2 ? 8 : 1;
-    /* Nanoseconds: objects; and OpenMP's threads, which keep our helpers from their processors until
-     * they fall asleep. */
+    /* Nanoseconds: objects; and OpenMP's threads, which keep our helpers from their processors
+     * until they fall asleep. */
     const double start = p->threads > 1 ? 100000 : 2000;
     *cost = start + 1.05 * multiplications(p) / lanes / 3.0 / threads_of(p);
     return true;

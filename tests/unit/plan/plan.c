@@ -188,6 +188,26 @@ TEST(what_comes_before_is_part_of_a_convolution)
     cfx_state_free(weights);
 }
 
+TEST(what_keeps_the_layout_of_images)
+{
+    static const int64_t sizes[] = {1, 3, 7, 6};
+    cfx_state *weights = block_weights();
+    /* five that compute, the result turned back; a size needs no layout */
+    CHECK_INT_EQ(6, (int)check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w1 = get_attr[target=w1]()\n"
+        "  %w2 = get_attr[target=w2]()\n"
+        "  %c = call_function[target=cfx.ops.conv2d](%x, %w1)\n"
+        "  %n = call_function[target=cfx.ops.size](%c, 2)\n"
+        "  %t = call_function[target=cfx.ops.conv_transpose2d](%c, %w2, None, [2, 2])\n"
+        "  %p = call_function[target=cfx.ops.pad](%t, [1, 0, 0, 1])\n"
+        "  %i = call_function[target=cfx.ops.interpolate](%p, [%n, %n], None, \"bilinear\")\n"
+        "  %d = call_function[target=cfx.ops.conv2d](%i, %w2)\n"
+        "  output(%d)\n", weights, sizes, 4));
+    cfx_state_free(weights);
+}
+
 TEST(a_program_sees_its_own_layout)
 {
     static const int64_t sizes[] = {1, 3, 6, 6};
