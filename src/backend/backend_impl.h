@@ -51,8 +51,9 @@ typedef enum cfxi_problem_kind {
 /* float32. Strides are in elements.
  *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
  *                out
- *   CONVOLUTION  of images whose channels lie side by side (channels last), in x and in out, with
- *                weights of any strides: `conv`, without the addresses
+ *                Where `scaled`, x[m][k] is multiplied by factors[m / rows][k] first
+ *   CONVOLUTION  of images whose channels lie side by side (channels last), in out and, unless they
+ *                are few, in x, with weights of any strides: `conv`, without the addresses
  *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements
  *   ATTENTION    softmax(scale q k^T + mask) v of tensors whose rows lie side by side, batches
  *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
@@ -75,6 +76,12 @@ typedef struct cfxi_problem {
     int64_t m, n, k;
     int64_t x_row, out_row;
     int64_t w_k, w_n;
+    struct {
+        bool scaled;
+        size_t operand;  /* which of cfxi_run.operands: the factors, k of them side by side */
+        int64_t rows;    /* of x, that have the same factors, */
+        int64_t step;    /* and from these to the next ones */
+    } factors;
     cfxi_conv conv;
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
     double scale;             /* ATTENTION */

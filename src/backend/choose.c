@@ -66,6 +66,8 @@ void cfxi_backend_print_problem(const cfxi_problem *p, cfxi_out *out)
     if (p->kind == CFXI_PRODUCT) {
         const int64_t sizes[] = {p->m, p->n, p->k, p->x_row, p->out_row};
         print_list(out, "product", sizes, sizeof sizes / sizeof *sizes);
+        if (p->factors.scaled)
+            print_list(out, "factors", &p->factors.rows, 1);
     } else {
         const int64_t sizes[] = {c->batch, c->groups, c->in_channels, c->out_channels,
                                  c->transposed};

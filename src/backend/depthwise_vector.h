@@ -2,58 +2,55 @@
  * once for each instruction set, after vector.h. */
 enum { MOST_PIXELS = 8 };
 
-/* `pixels` neighbours, LANES channels of each: every weight is loaded once for all of them. */
-INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, const float *x, const float *w,
-                       const float *bias, const float *add, float *y)
+INLINE V load(const float *x, int64_t n) { return n == LANES ? LOAD(x) : LOAD_SOME(x, n); }
+
+/* `pixels` neighbours from number i on, n channels of each from c on: every weight is loaded once
+ * for all of them. */
+INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int64_t c, int64_t n)
 {
+    const float *x = t->x + i * t->x_pixel + c;
     V sums[MOST_PIXELS];
-    UNROLL for (int i = 0; i < pixels; i++)
-        sums[i] = bias ? *(const V *)bias : (V){0};
+    UNROLL for (int k = 0; k < pixels; k++)
+        sums[k] = t->bias ? load(t->bias + c, n) : (V){0};
     for (int64_t r = 0; r < t->lines; r++)
         for (int64_t s = 0; s < t->places; s++) {
-            const V weight = *(const V *)(w + r * t->w_line + s * t->w_place);
+            const V weight = load(t->w + c + r * t->w_line + s * t->w_place, n);
             const float *at = x + r * t->x_line + s * t->x_place;
-            UNROLL for (int i = 0; i < pixels; i++)
-                sums[i] += *(const V *)(at + i * t->x_pixel) * weight;
+            UNROLL for (int k = 0; k < pixels; k++)
+                sums[k] += load(at + k * t->x_pixel, n) * weight;
         }
-    UNROLL for (int i = 0; i < pixels; i++) {
-        V v = sums[i];
-        if (add)
-            v += *(const V *)(add + i * t->add_pixel);
-        STORE(y + i * t->y_pixel, v_clamp(v, SET(t->low), SET(t->high)));
+    UNROLL for (int k = 0; k < pixels; k++) {
+        float *y = t->y + (i + k) * t->y_pixel + c;
+        V v = sums[k];
+        if (t->add)
+            v += load(t->add + (i + k) * t->add_pixel + c, n);
+        v = v_clamp(v, SET(t->low), SET(t->high));
+        if (n == LANES)
+            STORE(y, v);
+        else
+            STORE_SOME(y, v, n);
     }
 }
 
-/* One channel that is left over. */
-static void sum_one(const cfxi_depthwise_line *t, int64_t i, int64_t c)
+/* All pixels, n channels of each. */
+INLINE void sum_line(const cfxi_depthwise_line *t, int64_t c, int64_t n)
 {
-    float sum = t->bias ? t->bias[c] : 0;
-    for (int64_t r = 0; r < t->lines; r++)
-        for (int64_t s = 0; s < t->places; s++)
-            sum += t->x[i * t->x_pixel + r * t->x_line + s * t->x_place + c] *
-                   t->w[r * t->w_line + s * t->w_place + c];
-    if (t->add)
-        sum += t->add[i * t->add_pixel + c];
-    sum = sum < t->low ? t->low : sum;
-    t->y[i * t->y_pixel + c] = sum > t->high ? t->high : sum;
+    int64_t i = 0;
+    for (; i + MOST_PIXELS <= t->pixels; i += MOST_PIXELS)
+        sum_pixels(MOST_PIXELS, t, i, c, n);
+    for (; i + MOST_PIXELS / 2 <= t->pixels; i += MOST_PIXELS / 2)
+        sum_pixels(MOST_PIXELS / 2, t, i, c, n);
+    for (; i < t->pixels; i++)
+        sum_pixels(1, t, i, c, n);
 }
 
 static void line(const cfxi_depthwise_line *t)
 {
     int64_t c = 0;
-    for (; c + LANES <= t->channels; c += LANES) {
-        const float *bias = t->bias ? t->bias + c : NULL;
-        int64_t i = 0;
-        for (; i + MOST_PIXELS <= t->pixels; i += MOST_PIXELS)
-            sum_pixels(MOST_PIXELS, t, t->x + i * t->x_pixel + c, t->w + c, bias,
-                       t->add ? t->add + i * t->add_pixel + c : NULL, t->y + i * t->y_pixel + c);
-        for (; i < t->pixels; i++)
-            sum_pixels(1, t, t->x + i * t->x_pixel + c, t->w + c, bias,
-                       t->add ? t->add + i * t->add_pixel + c : NULL, t->y + i * t->y_pixel + c);
-    }
-    for (; c < t->channels; c++)
-        for (int64_t i = 0; i < t->pixels; i++)
-            sum_one(t, i, c);
+    for (; c + LANES <= t->channels; c += LANES)
+        sum_line(t, c, LANES);
+    if (c < t->channels)
+        sum_line(t, c, t->channels - c);
 }
 
 const cfxi_depthwise ISA(cfxi_backend_depthwise_line) = {line};

@@ -2,16 +2,20 @@
  *
  * A line of the window is contiguous in memory: its pixels follow each other, each with all its
  * channels. So a convolution is a sum of as many small products as the window has lines (tiles.h),
- * which read the image in place. Where there is padding, or a group of channels, a few lines of the
- * image are copied first, with zeros around them; a window with gaps (dilation) has a product for
- * each of its places.
+ * which read the image in place. Where there is padding, or a group of channels, or where the few
+ * channels of a picture lie apart, some lines of the image are copied first, with zeros around
+ * them. A window with gaps (dilation) has a product for each of its places.
  */
 #include "backend_impl.h"
 
 enum {
     LINES_BYTES = 192 << 10,  /* of copied lines, that stay in the cache */
     CHUNK_BYTES = 384 << 10,  /* of weights */
-    MOST_PLACES = 1024        /* of a window */
+    OWN_CACHE = 1 << 20,      /* bytes that a thread has for itself */
+    MEETING = 4096,           /* bytes after which rows meet in the first-level cache */
+    PIECES = 4,               /* of work, for each thread */
+    MOST_PLACES = 1024,       /* of a window */
+    MOST_PLANES = 4           /* channels */
 };
 
 typedef struct conv_kernel {
@@ -20,11 +24,15 @@ typedef struct conv_kernel {
     const cfxi_tiles *tiles;
     cfxi_tiling tiling;     /* of a line of the result */
     bool copies;            /* lines of the image are copied */
+    int64_t pixel;          /* floats from pixel to pixel of what is read */
     int64_t count;          /* products for each sum */
     int64_t k;              /* and their length */
-    int64_t width;          /* pixels of a line that windows see */
-    int64_t lines;          /* of the result, in a piece of work */
+    int64_t lines;          /* of the result, in a piece of work, */
+    int64_t stretch;        /* and pixels of each; */
+    int64_t width;          /* so many pixels do their windows see */
     int64_t panels;         /* of a group */
+    int64_t share;          /* panels in a piece of work */
+    int64_t shares;         /* of a group */
     int64_t chunk;          /* panels whose weights stay in the cache */
     size_t scratch;         /* bytes of copied lines */
     int64_t *a_at, *b_at;
@@ -34,16 +42,24 @@ typedef struct conv_kernel {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 /* ---- asking -------------------------------------------------------------------------------- */
+
+/* Whether pixels of few channels, each of which lies for itself, are brought together. */
+static bool has_planes(const cfxi_conv *c)
+{
+    return c->xs[1] != 1 && c->groups == 1 && c->in_channels <= MOST_PLANES;
+}
 
 static bool query(const cfxi_problem *p, double *cost)
 {
     const cfxi_conv *c = &p->conv;
     if (p->kind != CFXI_CONVOLUTION || cfxi_backend_rounds(p) || c->transposed || c->in[0] != 1 ||
-        c->kernel[0] != 1 || c->xs[1] != 1 || c->ys[1] != 1 ||
-        c->kernel[1] * c->kernel[2] > MOST_PLACES || c->batch <= 0 || c->out[1] <= 0 ||
-        c->out[2] <= 0)
+        c->kernel[0] != 1 ||
+        (c->xs[1] != 1 && !has_planes(c)) || c->ys[1] != 1 ||
+        c->kernel[1] * c->kernel[2] > MOST_PLACES ||
+        c->batch <= 0 || c->out[1] <= 0 || c->out[2] <= 0)
         return false;
     const cfxi_tiling t =
         cfxi_tiles_tiling(p->isa, c->out[2], cfxi_tiles_panels(c->out_channels),
@@ -74,47 +90,84 @@ static bool needs_copy(const cfxi_conv *c)
     const int64_t across =
         (c->out[2] - 1) * c->stride[2] + (c->kernel[2] - 1) * c->dilation[2] + 1;
     return c->before[1] > 0 || c->before[2] > 0 || down > c->in[1] || across > c->in[2] ||
-           c->groups > 1 || c->xs[4] != c->in_channels;
+           c->groups > 1 || c->xs[4] != c->in_channels || has_planes(c);
 }
 
-/* The shape of the work: what a sum is made of, and how many lines a piece has. */
+/* Whether neighbouring rows of a tile meet in the cache. */
+static bool meet(const cfxi_conv *c, int64_t pixel)
+{
+    return c->out[2] > 1 && c->stride[2] * pixel * (int64_t)sizeof(float) % MEETING == 0;
+}
+
+/* Pieces of work: lines, and where there are few of them, or weights that no cache holds, parts of
+ * the channels too. */
+static void cut(conv_kernel *k)
+{
+    const cfxi_problem *p = &k->head.problem;
+    const cfxi_conv *c = &p->conv;
+    const int64_t line = k->width * k->pixel * (int64_t)sizeof(float);
+    const int64_t window = (c->kernel[1] - 1) * c->dilation[1] + 1;
+    const int64_t stretches = parts(c->out[2], k->stretch);
+    const int64_t panel = k->count * k->k * CFXI_PANEL * (int64_t)sizeof(float);
+    const int64_t tile = k->tiling.panels;
+    const int64_t all = c->out[1] * stretches * c->batch * c->groups;  /* lines */
+    int64_t wanted = p->threads > 1 ? PIECES * (int64_t)p->threads : 1;
+    k->share = k->panels;
+    if (wanted > 1 && (all < wanted || k->panels * panel > OWN_CACHE)) {
+        const int64_t shares = all < wanted ? parts(wanted, all) : p->threads;
+        k->share = smaller(k->panels, parts(k->panels / shares, tile) * tile);
+        k->share = larger(k->share, tile);
+    }
+    k->shares = parts(k->panels, k->share);
+    wanted = parts(wanted, k->shares);
+    k->lines = larger(1, (LINES_BYTES / line - window) / c->stride[1] + 1);
+    k->lines = smaller(k->lines, larger(1, all / wanted));
+    k->lines = smaller(k->lines, c->out[1]);
+    k->chunk = larger(tile, CHUNK_BYTES / panel / tile * tile);
+    k->scratch = k->copies ? (size_t)(((k->lines - 1) * c->stride[1] + window) * line) : 0;
+}
+
+/* A part of a line whose pixels stay in the cache, for whole tiles. */
+static void cut_line(conv_kernel *k)
+{
+    const cfxi_conv *c = &k->head.problem.conv;
+    const int64_t window = (c->kernel[2] - 1) * c->dilation[2] + 1;
+    const int64_t most = LINES_BYTES / 2 / (k->pixel * (int64_t)sizeof(float));  /* pixels */
+    const int64_t fit = (most - window) / c->stride[2] + 1;
+    const int64_t rows = k->tiling.rows;
+    k->stretch = smaller(c->out[2], larger(4, fit / rows) * rows);
+    k->width = (k->stretch - 1) * c->stride[2] + window;
+}
+
+/* What a sum is made of, and how the work is cut. */
 static void shape(conv_kernel *k)
 {
     const cfxi_problem *p = &k->head.problem;
     const cfxi_conv *c = &p->conv;
-    const bool whole_lines = c->dilation[2] == 1;
+    const bool apart = meet(c, c->in_channels);
     k->posts = cfxi_backend_fuse_posts(p);
     k->tiles = cfxi_tiles_of(p->isa);
     k->panels = cfxi_tiles_panels(c->out_channels);
-    k->copies = needs_copy(c);
-    k->tiling = cfxi_tiles_tiling(p->isa, c->out[2], k->panels,
-                                    c->stride[2] * (k->copies ? c->in_channels : c->xs[4]));
+    k->copies = needs_copy(c) || apart;
+    k->pixel = !k->copies ? c->xs[4] : apart ? c->in_channels + CFXI_PANEL : c->in_channels;
+    k->tiling = cfxi_tiles_tiling(p->isa, c->out[2], k->panels, c->stride[2] * k->pixel);
+    const bool whole_lines = c->dilation[2] == 1 && !apart;
     k->count = whole_lines ? c->kernel[1] : c->kernel[1] * c->kernel[2];
     k->k = whole_lines ? c->kernel[2] * c->in_channels : c->in_channels;
-    k->width = (c->out[2] - 1) * c->stride[2] + (c->kernel[2] - 1) * c->dilation[2] + 1;
-    const int64_t line = k->width * c->in_channels * (int64_t)sizeof(float);
-    const int64_t window = (c->kernel[1] - 1) * c->dilation[1] + 1;
-    const int64_t wanted = p->threads > 1 ? 4 * (int64_t)p->threads : 1;
-    const int64_t images = c->batch * c->groups;
-    k->lines = larger(1, (LINES_BYTES / line - window) / c->stride[1] + 1);
-    k->lines = smaller(k->lines, larger(1, c->out[1] * images / wanted));
-    k->lines = smaller(k->lines, c->out[1]);
-    k->scratch = k->copies
-                     ? (size_t)(((k->lines - 1) * c->stride[1] + window) * line) : 0;
-    const int64_t panel = k->count * k->k * CFXI_PANEL * (int64_t)sizeof(float);
-    k->chunk = larger(k->tiling.panels, CHUNK_BYTES / panel / k->tiling.panels * k->tiling.panels);
+    cut_line(k);
+    cut(k);
 }
 
 /* Where the blocks of a sum are, in the lines that windows see and in a panel. */
 static void place_blocks(conv_kernel *k)
 {
     const cfxi_conv *c = &k->head.problem.conv;
-    const int64_t pixel = k->copies ? c->in_channels : c->xs[4];
-    const int64_t line = k->copies ? k->width * c->in_channels : c->xs[3];
+    const int64_t line = k->copies ? k->width * k->pixel : c->xs[3];
+    const int64_t places = k->count / c->kernel[1];  /* of a line of the window */
     for (int64_t q = 0; q < k->count; q++) {
-        const int64_t down = c->dilation[2] == 1 ? q : q / c->kernel[2];
-        const int64_t across = c->dilation[2] == 1 ? 0 : q % c->kernel[2];
-        k->a_at[q] = down * c->dilation[1] * line + across * c->dilation[2] * pixel;
+        const int64_t down = q / places;
+        const int64_t across = q % places;
+        k->a_at[q] = down * c->dilation[1] * line + across * c->dilation[2] * k->pixel;
         k->b_at[q] = q * k->k * CFXI_PANEL;
     }
 }
@@ -183,40 +236,74 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
 typedef struct running {
     const conv_kernel *k;
     const cfxi_run *r;
-    int64_t pieces;     /* of an image */
+    int64_t blocks;     /* of lines, in an image */
+    int64_t stretches;  /* of a line */
     atomic_bool no_memory;
 } running;
 
-/* One line of the image as windows see it: zeros, pixels, zeros. */
-static void copy_line(const conv_kernel *k, float *to, const float *from, int64_t y)
+/* Pixels of a line: their channels side by side, k->pixel floats for each. */
+static void copy_pixels(const conv_kernel *k, float *to, const float *from, int64_t pixels)
 {
     const cfxi_conv *c = &k->head.problem.conv;
     const int64_t n = c->in_channels;
-    const int64_t left = smaller(c->before[2], k->width);
-    const int64_t pixels = larger(0, smaller(c->in[2], k->width - left));
-    if (y < 0 || y >= c->in[1]) {
-        memset(to, 0, (size_t)(k->width * n) * sizeof(float));
-        return;
-    }
-    from += y * c->xs[3];
-    memset(to, 0, (size_t)(left * n) * sizeof(float));
-    if (c->xs[4] == n)
-        memcpy(to + left * n, from, (size_t)(pixels * n) * sizeof(float));
-    else
+    if (has_planes(c)) {
+        const int64_t step = c->xs[4];
+        const int64_t gap = k->pixel;
+        for (int64_t p = 0; p < n; p++) {
+            const float *plane = from + p * c->xs[1];
+            for (int64_t i = 0; i < pixels; i++)
+                to[i * gap + p] = plane[i * step];
+        }
+    } else if (c->xs[4] == n && k->pixel == n) {
+        memcpy(to, from, (size_t)(pixels * n) * sizeof(float));
+    } else {
         for (int64_t i = 0; i < pixels; i++)
-            memcpy(to + (left + i) * n, from + i * c->xs[4], (size_t)n * sizeof(float));
-    memset(to + (left + pixels) * n, 0,
-           (size_t)((k->width - left - pixels) * n) * sizeof(float));
+            memcpy(to + i * k->pixel, from + i * c->xs[4], (size_t)n * sizeof(float));
+    }
 }
 
-/* A line of the result, or a part of its channels. */
+/* What the windows of a piece see of one line of the image, from pixel x on: zeros, pixels, zeros.
+ * What lies between pixels is never read. */
+static void copy_line(const conv_kernel *k, float *to, const float *from, int64_t y, int64_t x)
+{
+    const cfxi_conv *c = &k->head.problem.conv;
+    const bool is_there = y >= 0 && y < c->in[1];
+    const int64_t left = is_there ? larger(0, smaller(-x, k->width)) : k->width;
+    const int64_t right = is_there ? larger(left, smaller(c->in[2] - x, k->width)) : k->width;
+    const int64_t pixels = right - left;
+    memset(to, 0, (size_t)(left * k->pixel) * sizeof(float));
+    to += left * k->pixel;
+    if (pixels > 0)
+        copy_pixels(k, to, from + y * c->xs[3] + (x + left) * c->xs[4], pixels);
+    memset(to + pixels * k->pixel, 0, (size_t)((k->width - right) * k->pixel) * sizeof(float));
+}
+
+/* A stretch of a line of the result. */
 typedef struct line {
-    int64_t image, group, y;
-    const float *a;  /* what the windows of its first pixel see */
+    int64_t image, group, y, x;
+    int64_t pixels;
+    const float *a;         /* what the windows of its first pixel see */
     int64_t a_pixel;
+    int64_t first, count;   /* products of the lines of windows that are inside of the image */
 } line;
 
-/* The posts that tiles do not do, on some channels of a line that was just computed. */
+/* Which lines of the window of line y are inside of the image. */
+static void find_inside(const conv_kernel *k, line *at)
+{
+    const cfxi_conv *c = &k->head.problem.conv;
+    const int64_t top = at->y * c->stride[1] - c->before[1];
+    const int64_t places = k->count / c->kernel[1];
+    int64_t first = 0;
+    int64_t last = c->kernel[1];
+    while (first < last && top + first * c->dilation[1] < 0)
+        first++;
+    while (first < last && top + (last - 1) * c->dilation[1] >= c->in[1])
+        last--;
+    at->first = first * places;
+    at->count = (last - first) * places;
+}
+
+/* The posts that tiles do not do, on some channels of what was just computed. */
 static void finish(const running *w, const line *at, int64_t panel, int64_t last)
 {
     const cfxi_problem *p = &w->k->head.problem;
@@ -225,15 +312,18 @@ static void finish(const running *w, const line *at, int64_t panel, int64_t last
     const int64_t channel = first + panel * CFXI_PANEL;
     int64_t offset[CFXI_MOST_POSTS];
     for (size_t s = w->k->posts.rest; s < p->num_posts; s++)
-        offset[s] = at->image * p->posts[s].rows[0] + at->y * p->posts[s].rows[1] + channel;
+        offset[s] = at->image * p->posts[s].rows[0] + at->y * p->posts[s].rows[1] +
+                    at->x * p->posts[s].rows[2] + channel;
     cfxi_backend_finish_rows(p, w->r, w->k->posts.rest,
-                             w->r->out + at->image * c->ys[0] + at->y * c->ys[3] + channel,
-                             c->out[2], c->ys[4],
+                             w->r->out + at->image * c->ys[0] + at->y * c->ys[3] +
+                                 at->x * c->ys[4] + channel,
+                             at->pixels, c->ys[4],
                              smaller(first + c->out_channels, first + last * CFXI_PANEL) - channel,
                              2, offset);
 }
 
-static void run_tile(const running *w, const line *at, int64_t x, int64_t n, int64_t panel,
+/* n pixels from number i of the stretch on. */
+static void run_tile(const running *w, const line *at, int64_t i, int64_t n, int64_t panel,
                      int64_t panels)
 {
     const conv_kernel *k = w->k;
@@ -241,19 +331,19 @@ static void run_tile(const running *w, const line *at, int64_t x, int64_t n, int
     const cfxi_post *add = k->posts.adds ? &k->head.problem.posts[0] : NULL;
     const int64_t all = at->group * k->panels + panel;
     const int64_t channel = at->group * c->out_channels + panel * CFXI_PANEL;
-    const int64_t channels = smaller(panels * CFXI_PANEL, c->out_channels - panel * CFXI_PANEL);
+    const int64_t x = at->x + i;
     const cfxi_sum_tile t = {
-        .a = at->a + x * at->a_pixel,
+        .a = at->a + i * at->a_pixel,
         .a_row = at->a_pixel,
-        .a_at = k->a_at,
+        .a_at = k->a_at + at->first,
         .b = k->packed + all * CFXI_PANEL * k->count * k->k,
         .b_panel = CFXI_PANEL * k->count * k->k,
-        .b_at = k->b_at,
-        .count = k->count,
+        .b_at = k->b_at + at->first,
+        .count = at->count,
         .k = k->k,
         .c = w->r->out + at->image * c->ys[0] + at->y * c->ys[3] + x * c->ys[4] + channel,
         .c_row = c->ys[4],
-        .columns = channels,
+        .columns = smaller(panels * CFXI_PANEL, c->out_channels - panel * CFXI_PANEL),
         .bias = k->bias ? k->bias + all * CFXI_PANEL : NULL,
         .add = add ? w->r->operands[add->operand] + at->image * add->rows[0] +
                          at->y * add->rows[1] + x * add->rows[2] + channel : NULL,
@@ -272,70 +362,102 @@ static int64_t panels_of_tile(const conv_kernel *k, int64_t left)
     return n;
 }
 
-/* The lines y to `last` of one group of an image, a chunk of channels after the other. */
-static void run_lines(const running *w, int64_t image, int64_t group, int64_t y, int64_t last,
-                      const float *a, int64_t a_line, int64_t a_pixel)
+/* A piece of work: lines of the result, a stretch of each, and some of the channels of a group. */
+typedef struct piece {
+    int64_t image, group, y, x, panel;
+} piece;
+
+static void run_line(const running *w, const line *at, int64_t panel, int64_t last)
 {
     const conv_kernel *k = w->k;
-    const cfxi_conv *c = &k->head.problem.conv;
-    for (int64_t chunk = 0; chunk < k->panels; chunk += k->chunk) {
-        const int64_t end = smaller(k->panels, chunk + k->chunk);
-        for (int64_t i = y; i < last; i++) {
-            const line at = {image, group, i, a + (i - y) * a_line, a_pixel};
-            for (int64_t panel = chunk, n; panel < end; panel += n) {
-                n = panels_of_tile(k, end - panel);
-                for (int64_t x = 0; x < c->out[2]; x += k->tiling.rows)
-                    run_tile(w, &at, x, smaller(k->tiling.rows, c->out[2] - x), panel, n);
-            }
-            if (k->posts.rest < k->head.problem.num_posts)
-                finish(w, &at, chunk, end);
-        }
+    for (int64_t i = panel, n; i < last; i += n) {
+        n = panels_of_tile(k, last - i);
+        for (int64_t x = 0; x < at->pixels; x += k->tiling.rows)
+            run_tile(w, at, x, smaller(k->tiling.rows, at->pixels - x), i, n);
     }
+    if (k->posts.rest < k->head.problem.num_posts)
+        finish(w, at, panel, last);
 }
 
-static void run_piece(const running *w, int64_t image, int64_t group, int64_t y, float *scratch)
+/* The lines of a piece, up to `last`, a chunk of channels after the other. */
+static void run_lines(const running *w, const piece *of, int64_t last, const float *a,
+                      int64_t a_line, int64_t a_pixel)
 {
     const conv_kernel *k = w->k;
     const cfxi_conv *c = &k->head.problem.conv;
-    const int64_t last = smaller(c->out[1], y + k->lines);
-    const float *x = w->r->x + image * c->xs[0] + group * c->in_channels;
+    const int64_t last_panel = smaller(k->panels, of->panel + k->share);
+    for (int64_t chunk = of->panel; chunk < last_panel; chunk += k->chunk)
+        for (int64_t y = of->y; y < last; y++) {
+            line at = {.image = of->image, .group = of->group, .y = y, .x = of->x,
+                       .pixels = smaller(k->stretch, c->out[2] - of->x),
+                       .a = a + (y - of->y) * a_line, .a_pixel = a_pixel};
+            find_inside(k, &at);
+            run_line(w, &at, chunk, smaller(last_panel, chunk + k->chunk));
+        }
+}
+
+static void run_piece(const running *w, const piece *of, float *scratch)
+{
+    const conv_kernel *k = w->k;
+    const cfxi_conv *c = &k->head.problem.conv;
+    const int64_t last = smaller(c->out[1], of->y + k->lines);
+    const int64_t first = of->y * c->stride[1] - c->before[1];
+    const int64_t left = of->x * c->stride[2] - c->before[2];
+    const float *x = w->r->x + of->image * c->xs[0] + of->group * c->in_channels;
     if (!k->copies) {
-        run_lines(w, image, group, y, last, x + y * c->stride[1] * c->xs[3],
+        run_lines(w, of, last, x + first * c->xs[3] + left * c->xs[4],
                   c->stride[1] * c->xs[3], c->stride[2] * c->xs[4]);
         return;
     }
-    const int64_t first = y * c->stride[1] - c->before[1];
-    const int64_t lines = (last - y - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1;
-    const int64_t size = k->width * c->in_channels;
+    const int64_t lines =
+        (last - of->y - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1;
+    const int64_t size = k->width * k->pixel;
     for (int64_t i = 0; i < lines; i++)
-        copy_line(k, scratch + i * size, x, first + i);
-    run_lines(w, image, group, y, last, scratch, c->stride[1] * size,
-              c->stride[2] * c->in_channels);
+        copy_line(k, scratch + i * size, x, first + i, left);
+    run_lines(w, of, last, scratch, c->stride[1] * size, c->stride[2] * k->pixel);
 }
 
-static void run_pieces(void *ctx, int64_t begin, int64_t end)
+/* Pieces with the same weights follow each other. */
+static piece piece_of(const running *w, int64_t i)
+{
+    const conv_kernel *k = w->k;
+    const cfxi_conv *c = &k->head.problem.conv;
+    piece of;
+    of.x = i % w->stretches * k->stretch;
+    i /= w->stretches;
+    of.y = i % w->blocks * k->lines;
+    i /= w->blocks;
+    of.image = i % c->batch;
+    i /= c->batch;
+    of.group = i % c->groups;
+    of.panel = i / c->groups * k->share;
+    return of;
+}
+
+static void run_pieces(void *ctx, int64_t begin, int64_t end, cfxi_worker *self)
 {
     running *w = ctx;
     const conv_kernel *k = w->k;
-    const int64_t groups = k->head.problem.conv.groups;
-    float *scratch = k->scratch ? cfxi_rt_scratch(w->r->rt, k->scratch) : NULL;
+    float *scratch = k->scratch ? cfxi_rt_worker_scratch(self, k->scratch) : NULL;
     if (k->scratch && !scratch) {
         atomic_store(&w->no_memory, true);
         return;
     }
-    for (int64_t i = begin; i < end; i++)
-        run_piece(w, i / w->pieces / groups, i / w->pieces % groups, i % w->pieces * k->lines,
-                  scratch);
-    cfxi_rt_scratch_free(w->r->rt, scratch);
+    for (int64_t i = begin; i < end; i++) {
+        const piece of = piece_of(w, i);
+        run_piece(w, &of, scratch);
+    }
 }
 
 static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *err)
 {
     const conv_kernel *k = (const conv_kernel *)kernel;
     const cfxi_conv *c = &kernel->problem.conv;
-    running w = {.k = k, .r = r, .pieces = (c->out[1] + k->lines - 1) / k->lines};
+    running w = {.k = k, .r = r, .blocks = parts(c->out[1], k->lines),
+                 .stretches = parts(c->out[2], k->stretch)};
     atomic_init(&w.no_memory, false);
-    cfxi_rt_parallel(r->rt, w.pieces * c->batch * c->groups, 1, run_pieces, &w);
+    cfxi_rt_parallel_work(r->rt, w.stretches * w.blocks * c->batch * c->groups * k->shares, 1,
+                          run_pieces, &w);
     return atomic_load(&w.no_memory) ? cfxi_base_nomem(err) : CFX_OK;
 }
 

@@ -51,7 +51,7 @@ static bool has_form(const cfxi_problem *p)
     if (!p->onednn || cfxi_backend_onednn_is_lost(p->onednn))
         return false;
     if (p->kind == CFXI_PRODUCT)
-        return p->m > 0 && p->n > 0 && p->k > 0;
+        return p->m > 0 && p->n > 0 && p->k > 0 && !p->factors.scaled;
     return !c->transposed && c->in[0] == 1 && c->kernel[0] == 1 && c->xs[1] == 1 &&
            c->ys[1] == 1 && c->batch > 0 && c->out[1] > 0 && c->out[2] > 0;
 }
@@ -73,7 +73,9 @@ static bool query(const cfxi_problem *p, double *cost)
     double lanes = p->isa == CFX_ISA_AVX512 ? 16 : p->isa == CFX_ISA_AVX2 ? 8 : 1;
     if (cfxi_backend_rounds(p))
         lanes *= p->bf16 == CFXI_BF16_TILES ? 16 : p->bf16 == CFXI_BF16_DOTS ? 2 : 1;
-    const double start = 2000;  /* nanoseconds: objects, waking OpenMP's threads */
+    /* Nanoseconds: objects; and OpenMP's threads, which keep our helpers from their processors
+     * until they fall asleep. */
+    const double start = p->threads > 1 ? 100000 : 2000;
     *cost = start + 1.05 * multiplications(p) / lanes / 3.0 / threads_of(p);
     return true;
 }

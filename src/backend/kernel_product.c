@@ -23,6 +23,8 @@ typedef struct product_kernel {
     int64_t chunks;
     int64_t block;        /* rows of a block */
     int64_t blocks;
+    int64_t row;          /* floats from row to row of what tiles read */
+    size_t scratch;       /* bytes of a block that is multiplied by factors; or 0 */
     const float *bias;    /* or NULL */
     float *packed;
 } product_kernel;
@@ -38,7 +40,8 @@ static bool query(const cfxi_problem *p, double *cost)
         p->n <= 0 || p->k <= 0)
         return false;
     const cfxi_tiling t = cfxi_tiles_tiling(p->isa, p->m, cfxi_tiles_panels(p->n), p->x_row);
-    *cost = t.cycles * (double)p->k / 3.0 / (p->threads > 0 ? p->threads : 1);
+    *cost = t.cycles * (double)p->k / 3.0 / (p->threads > 0 ? p->threads : 1) +
+            cfxi_backend_weight_cost(p->n * p->k);
     return true;
 }
 
@@ -67,6 +70,7 @@ static void cut(product_kernel *k)
     while (k->chunk > tile && k->blocks * ((k->panels + k->chunk - 1) / k->chunk) < wanted)
         k->chunk = larger(tile, k->chunk / 2 / tile * tile);
     k->chunks = (k->panels + k->chunk - 1) / k->chunk;
+    k->scratch = p->factors.scaled ? (size_t)(k->block * k->row) * sizeof(float) : 0;
 }
 
 static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
@@ -85,7 +89,8 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
                           .panels = panels};
     k->posts = cfxi_backend_fuse_posts(p);
     k->tiles = cfxi_tiles_of(p->isa);
-    k->tiling = cfxi_tiles_tiling(p->isa, p->m, panels, p->x_row);
+    k->row = p->factors.scaled ? p->k + CFXI_PANEL : p->x_row;
+    k->tiling = cfxi_tiles_tiling(p->isa, p->m, panels, k->row);
     cut(k);
     if (!cfxi_base_mul_size(columns, (size_t)p->k, 0, &floats) ||
         !cfxi_backend_take_packed(&k->head, c, sizes, (size_t)p->n, floats, &fresh, err)) {
@@ -107,7 +112,22 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
 typedef struct running {
     const product_kernel *k;
     const cfxi_run *r;
+    atomic_bool no_memory;
 } running;
+
+/* Rows, multiplied by their factors. */
+static void scale_rows(const running *w, int64_t row, int64_t last, float *to)
+{
+    const cfxi_problem *p = &w->k->head.problem;
+    const float *factors = w->r->operands[p->factors.operand];
+    cfxi_block_fn *multiply = cfxi_elementwise_block_of(w->r->rt, CFXI_FN_mul, CFXI_IN_F32);
+    const cfxi_scalars none = {.f = {0}};
+    for (; row < last; row++, to += w->k->row) {
+        const void *both[] = {w->r->x + row * p->x_row,
+                              factors + row / p->factors.rows * p->factors.step};
+        multiply(&none, p->k, both, to);
+    }
+}
 
 /* The posts that tiles do not do, on rows that were just computed. */
 static void finish(const running *w, int64_t row, int64_t rows, int64_t column, int64_t columns)
@@ -120,7 +140,9 @@ static void finish(const running *w, int64_t row, int64_t rows, int64_t column, 
                              p->out_row, columns, 0, offset);
 }
 
-static void run_tile(const running *w, int64_t row, int64_t rows, int64_t panel, int64_t panels)
+/* `a` is row number `row`, as it is multiplied by the weights. */
+static void run_tile(const running *w, const float *a, int64_t row, int64_t rows, int64_t panel,
+                     int64_t panels)
 {
     static const int64_t at = 0;
     const product_kernel *k = w->k;
@@ -128,8 +150,8 @@ static void run_tile(const running *w, int64_t row, int64_t rows, int64_t panel,
     const cfxi_post *add = k->posts.adds ? &k->head.problem.posts[0] : NULL;
     const int64_t column = panel * CFXI_PANEL;
     const cfxi_sum_tile t = {
-        .a = w->r->x + row * p->x_row,
-        .a_row = p->x_row,
+        .a = a,
+        .a_row = k->row,
         .a_at = &at,
         .b = k->packed + panel * CFXI_PANEL * p->k,
         .b_panel = CFXI_PANEL * p->k,
@@ -157,18 +179,18 @@ static int64_t panels_of_tile(const product_kernel *k, int64_t left)
     return n;
 }
 
-static void run_rows(const running *w, int64_t row, int64_t last_row, int64_t panel,
+static void run_rows(const running *w, const float *a, int64_t row, int64_t last_row, int64_t panel,
                      int64_t last_panel)
 {
     const product_kernel *k = w->k;
     for (int64_t n; panel < last_panel; panel += n) {
         n = panels_of_tile(k, last_panel - panel);
         for (int64_t i = row; i < last_row; i += k->tiling.rows)
-            run_tile(w, i, smaller(k->tiling.rows, last_row - i), panel, n);
+            run_tile(w, a + (i - row) * k->row, i, smaller(k->tiling.rows, last_row - i), panel, n);
     }
 }
 
-static void run_piece(const running *w, int64_t chunk, int64_t block)
+static void run_piece(const running *w, int64_t chunk, int64_t block, float *scratch)
 {
     const product_kernel *k = w->k;
     const cfxi_problem *p = &k->head.problem;
@@ -179,31 +201,41 @@ static void run_piece(const running *w, int64_t chunk, int64_t block)
     const int64_t fit = FINISHED / columns / k->tiling.rows * k->tiling.rows;
     const bool rest = k->posts.rest < p->num_posts;
     const int64_t step = rest ? larger(k->tiling.rows, fit) : k->block;
-    for (int64_t row = block * k->block; row < last_row; row += step) {
+    const int64_t first = block * k->block;
+    const float *a = scratch ? scratch : w->r->x + first * p->x_row;
+    if (scratch)
+        scale_rows(w, first, last_row, scratch);
+    for (int64_t row = first; row < last_row; row += step) {
         const int64_t end = smaller(last_row, row + step);
-        run_rows(w, row, end, panel, last_panel);
+        run_rows(w, a + (row - first) * k->row, row, end, panel, last_panel);
         if (rest)
             finish(w, row, end - row, panel * CFXI_PANEL, columns);
     }
 }
 
-static void run_pieces(void *ctx, int64_t begin, int64_t end)
+static void run_pieces(void *ctx, int64_t begin, int64_t end, cfxi_worker *self)
 {
-    const running *w = ctx;
+    running *w = ctx;
+    const product_kernel *k = w->k;
+    float *scratch = k->scratch ? cfxi_rt_worker_scratch(self, k->scratch) : NULL;
+    if (k->scratch && !scratch) {
+        atomic_store(&w->no_memory, true);
+        return;
+    }
     for (int64_t i = begin; i < end; i++)
-        run_piece(w, i / w->k->blocks, i % w->k->blocks);
+        run_piece(w, i / k->blocks, i % k->blocks, scratch);
 }
 
 static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *err)
 {
     const product_kernel *k = (const product_kernel *)kernel;
     const cfxi_problem *p = &kernel->problem;
-    running w = {k, r};
+    running w = {.k = k, .r = r};
     const int64_t pieces = k->chunks * k->blocks;
     const bool small = (double)p->m * (double)p->n * (double)p->k < LEAST_WORK;
-    (void)err;
-    cfxi_rt_parallel(r->rt, pieces, small ? pieces : 1, run_pieces, &w);
-    return CFX_OK;
+    atomic_init(&w.no_memory, false);
+    cfxi_rt_parallel_work(r->rt, pieces, small ? pieces : 1, run_pieces, &w);
+    return atomic_load(&w.no_memory) ? cfxi_base_nomem(err) : CFX_OK;
 }
 
 static void release(cfxi_kernel *k)

@@ -417,6 +417,96 @@ static bool take_group(fuser *f, fusion *u, uint32_t number)
     return true;
 }
 
+/* ---- what can come before ------------------------------------------------------------------ */
+
+enum { FEW_CHANNELS = 4 };  /* of which a convolution takes planes */
+
+/* The step that gives a tensor to `reader` alone; NULL if there is none such. */
+static cfxi_step *only_source(const fuser *f, uint32_t tensor, uint32_t reader, uint32_t *number)
+{
+    const uint32_t memory = tensor != CFXI_NONE ? cfxi_plan_tensor(f->plan, tensor)->memory
+                                                : CFXI_NONE;
+    *number = memory != CFXI_NONE ? f->groups.writer[memory] : CFXI_NONE;
+    cfxi_step *s = *number != CFXI_NONE ? cfxi_plan_step(f->plan, *number) : NULL;
+    const bool alone = s && !s->removed && !s->kernel && s->num_results == 1 &&
+                       cfxi_plan_only_reader(&f->groups, tensor) == reader &&
+                       cfxi_plan_number(f->plan, s->results[0].as.tensor) == tensor;
+    return alone ? s : NULL;
+}
+
+/* The kernel stands for a step before it, too. */
+static void stand_for(fusion *u, uint32_t step)
+{
+    memmove(u->steps + 1, u->steps, u->num_steps * sizeof *u->steps);
+    u->steps[0] = step;
+    u->num_steps++;
+}
+
+/* A picture whose channels were only brought together for this convolution. */
+static void take_planes(const fuser *f, fusion *u, uint32_t first)
+{
+    cfxi_conv *c = &u->problem.conv;
+    uint32_t number;
+    const cfxi_step *s = u->problem.kind == CFXI_CONVOLUTION && c->groups == 1 &&
+                                 c->in_channels <= FEW_CHANNELS && u->num_steps < MOST_STEPS
+                             ? only_source(f, u->x, first, &number) : NULL;
+    const cfx_tensor *from = s && s->op == CFX_OPID_contiguous ? tensor_arg(s, 0) : NULL;
+    if (!from || from->dtype != CFX_DTYPE_FLOAT32 || from->ndim != 4 ||
+        !cfxi_tensor_has_whole_strides(from) || cfxi_plan_number(f->plan, from) == CFXI_NONE)
+        return;
+    cfxi_problem tried = u->problem;
+    double cost;
+    tried.conv.xs[0] = from->stride[0] / 4;
+    tried.conv.xs[1] = from->stride[1] / 4;
+    tried.conv.xs[3] = from->stride[2] / 4;
+    tried.conv.xs[4] = from->stride[3] / 4;
+    if (!cfxi_backend_convolution.query(&tried, &cost))
+        return;
+    u->problem = tried;
+    u->x = cfxi_plan_number(f->plan, from);
+    stand_for(u, number);
+}
+
+/* Factors of an image: [batch, channels, 1, 1], channels side by side. */
+static bool are_factors(const cfx_tensor *t, const cfxi_conv *c)
+{
+    return t->dtype == CFX_DTYPE_FLOAT32 && t->ndim == 4 && t->size[0] == c->batch &&
+           t->size[1] == c->in_channels && t->size[2] == 1 && t->size[3] == 1 &&
+           t->stride[1] == 4 && cfxi_tensor_has_whole_strides(t);
+}
+
+/* A product over pixels multiplies them by what was computed for each channel of the image. */
+static void take_factors_of_image(const fuser *f, fusion *u, uint32_t first)
+{
+    cfxi_problem *p = &u->problem;
+    uint32_t number;
+    const bool pixels = p->kind == CFXI_PRODUCT && p->conv.batch > 0 && p->m > p->conv.batch;
+    const cfxi_step *s = pixels && u->num_steps < MOST_STEPS &&
+                                 u->num_operands < CFXI_MOST_OPERANDS
+                             ? only_source(f, u->x, first, &number) : NULL;
+    const cfx_tensor *a = s && s->op == CFX_OPID_mul ? tensor_arg(s, 0) : NULL;
+    const cfx_tensor *b = a ? tensor_arg(s, 1) : NULL;
+    if (!b || f->groups.elements[number].group == CFXI_NONE)
+        return;
+    const cfx_tensor *image = are_factors(b, &p->conv) ? a : b;
+    const cfx_tensor *factors = image == a ? b : a;
+    cfxi_group *group = cfxi_plan_group(&f->groups, f->groups.elements[number].group);
+    if (group->n != 1 || group->taken || !are_factors(factors, &p->conv) ||
+        image->dtype != CFX_DTYPE_FLOAT32 ||
+        !cfxi_plan_lie_alike(image, s->results[0].as.tensor) ||
+        cfxi_plan_number(f->plan, image) == CFXI_NONE ||
+        cfxi_plan_number(f->plan, factors) == CFXI_NONE)
+        return;
+    p->factors.scaled = true;
+    p->factors.operand = u->num_operands;
+    p->factors.rows = p->m / p->conv.batch;
+    p->factors.step = factors->stride[0] / 4;
+    u->operands[u->num_operands++] = cfxi_plan_number(f->plan, factors);
+    u->x = cfxi_plan_number(f->plan, image);
+    group->taken = true;
+    stand_for(u, number);
+}
+
 /* ---- all of it ----------------------------------------------------------------------------- */
 
 /* In a product over pixels, operands have a row for each pixel. */
@@ -482,6 +572,8 @@ static cfx_status fuse_from(fuser *f, uint32_t first)
     if (begin(f, &u, cfxi_plan_step(f->plan, first))) {
         follow(f, &u);
         flatten(&u);
+        take_planes(f, &u, first);
+        take_factors_of_image(f, &u, first);
         u.problem.has_bias = u.bias != NULL;
         const cfxi_choosing choosing = {.tuner = f->how->tuner, .rt = f->rt};
         u.problem.onednn = f->how->onednn;

@@ -44,7 +44,7 @@ class Worker:
     """A process with one engine and one model."""
 
     def __init__(self, engine: str, folder: Path, setting: Setting) -> None:
-        self.room = tempfile.TemporaryDirectory()  # for caches and the log
+        self.room = tempfile.TemporaryDirectory()  # noqa: SIM115: for caches and the log
         caches = self.room.name
         paths = [str(PACKAGE), *setting.paths, os.environ.get("PYTHONPATH", "")]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p),

@@ -92,7 +92,7 @@ static bool run_kernel(const cfxi_backend *b, cfx_runtime *rt, const cfxi_proble
     cfxi_kernel *k = b->prepare(p, c, cfxi_base_allocator(NULL), &err);
     CHECK(k != NULL);
     cfxi_run r = {.rt = rt, .x = x, .out = out};
-    for (size_t i = 0; i < p->num_posts; i++)
+    for (size_t i = 0; i < CFXI_MOST_POSTS; i++)
         r.operands[i] = operands[i];
     CHECK(k && k->backend->run(k, &r, &err) == CFX_OK);
     if (k)
@@ -125,6 +125,15 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
     float *out = numbers(m * p.out_row - gap);
     float *operands[CFXI_MOST_POSTS] = {0};
     add_posts(&p, operands, m * p.out_row - gap, rows, ALL_KINDS);
+    const bool scaled = !onednn && draw(3) == 0 && p.num_posts < CFXI_MOST_POSTS;
+    if (scaled) {
+        p.factors.scaled = true;
+        p.factors.operand = p.num_posts;
+        p.factors.rows = 1 + draw(m);
+        p.factors.step = k + draw(3);
+        operands[p.num_posts] = numbers((m / p.factors.rows + 1) * p.factors.step);
+    }
+    const float *factors = scaled ? operands[p.num_posts] : NULL;
     const cfxi_constants c = {.w = w, .bias = bias, .scale = scale,
                               .rt = draw(2) ? rt : NULL};
     const bool ran = run_kernel(b, rt, &p, &c, x, out, operands);
@@ -133,13 +142,14 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
             for (int64_t q = 0; q < k; q++)
-                sum += (double)x[i * p.x_row + q] * w[q * p.w_k + j * p.w_n];
+                sum += (double)x[i * p.x_row + q] * w[q * p.w_k + j * p.w_n] *
+                       (factors ? factors[i / p.factors.rows * p.factors.step + q] : 1);
             sum = sum * (scale ? scale[j] : 1) + (bias ? bias[j] : 0);
             const int64_t at = i * p.out_row + j;
             same = same && close_to(after_posts(&p, operands, sum, at), out[at], k);
         }
     CHECK(same);
-    for (size_t i = 0; i < p.num_posts; i++)
+    for (size_t i = 0; i < CFXI_MOST_POSTS; i++)
         free(operands[i]);
     free(x), free(w), free(bias), free(scale), free(out);
     return ran;
@@ -160,14 +170,14 @@ static double conv_at(const cfxi_conv *c, const float *x, const float *w, int64_
                     w[g * c->wg + o * c->ws[0] + i * c->ws[1] + r * c->ws[3] + s * c->ws[4]];
                 if (line >= 0 && line < c->in[1] && pixel >= 0 && pixel < c->in[2])
                     sum += (double)x[b * c->xs[0] + line * c->xs[3] + pixel * c->xs[4] +
-                                     g * c->in_channels + i] * weight;
+                                     (g * c->in_channels + i) * c->xs[1]] * weight;
                 else if (outside)
                     sum += 0 * weight;
             }
     return sum;
 }
 
-typedef enum form { ANY_FORM, DEPTHWISE, DENSE_3X3 } form;
+typedef enum form { ANY_FORM, DEPTHWISE, DENSE_3X3, LONG_LINE, MEETING_ROWS, PLANES } form;
 
 /* A random convolution; channels last, with gaps between pixels of the result now and then. */
 static cfxi_problem draw_conv(const cfx_runtime *rt, form f)
@@ -191,13 +201,32 @@ static cfxi_problem draw_conv(const cfx_runtime *rt, form f)
         c->in[d] = d ? (c->out[d] - 1) * c->stride[d] + window - c->before[d] - draw(2) : 1;
         c->in[d] = c->in[d] < 1 ? 1 : c->in[d];
     }
+    if (f == LONG_LINE) {  /* cut into stretches */
+        c->out[1] = c->in[1] = c->kernel[1] = 1;
+        c->before[1] = 0;
+        c->out[2] = 600 + draw(600);
+        c->in_channels += 60;
+        c->out_channels = 1 + draw(20);
+        c->in[2] = (c->out[2] - 1) * c->stride[2] + (c->kernel[2] - 1) * c->dilation[2] + 1 -
+                   c->before[2];
+    }
+    if (f == MEETING_ROWS) {  /* rows of a tile are some 4096 bytes apart */
+        c->in_channels = 512 * (1 + draw(2));
+        c->out_channels = 1 + draw(20);
+        c->groups = 1;
+    }
+    if (f == PLANES) {
+        c->in_channels = 2 + draw(3);
+        c->groups = 1;
+    }
     const int64_t in = c->in_channels * c->groups;
     const int64_t out = c->out_channels * c->groups + draw(2) * 3;
     const int64_t window = c->kernel[1] * c->kernel[2];
     const int64_t xs[] = {c->in[1] * c->in[2] * in, 1, 0, c->in[2] * in, in};
     const int64_t ys[] = {c->out[1] * c->out[2] * out, 1, 0, c->out[2] * out, out};
     const int64_t ws[] = {c->in_channels * window, window, 0, c->kernel[2], 1};
-    memcpy(c->xs, xs, sizeof xs);
+    const int64_t planes[] = {xs[0], c->in[1] * c->in[2], 0, c->in[2], 1};
+    memcpy(c->xs, f == PLANES ? planes : xs, sizeof xs);
     memcpy(c->ys, ys, sizeof ys);
     memcpy(c->ws, ws, sizeof ws);
     c->wg = c->out_channels * c->in_channels * window;
@@ -269,6 +298,10 @@ static void check_isa(cfx_isa isa)
                       1 + draw(i % 3 ? 40 : 300), 1 + draw(70));
     for (int i = 0; i < 150; i++)
         check_conv(rt, &cfxi_backend_convolution, ANY_FORM, i % 5 == 4);
+    for (int i = 0; i < 20; i++)
+        check_conv(rt, &cfxi_backend_convolution, PLANES, i % 5 == 4);
+    for (int i = 0; i < 8; i++)
+        check_conv(rt, &cfxi_backend_convolution, i % 2 ? LONG_LINE : MEETING_ROWS, false);
     for (int i = 0; i < 100; i++)
         check_conv(rt, &cfxi_backend_depthwise, DEPTHWISE, i % 5 == 4);
     for (int i = 0; i < 60; i++)

@@ -8,18 +8,22 @@ CFXI_ISA_CHOICE(cfxi_tiles, cfxi_tiles_of, cfxi_tiles_all)
 enum {
     LATENCY = 4,    /* cycles until a sum can be added to again */
     WAY = 4096,     /* bytes after which lines meet in the first-level cache, */
-    MOST_MEET = 7   /* and how many of them it holds beside others */
+    MOST_MEET = 7,  /* and how many of them it holds beside others */
+    FEW_ROWS = 2,   /* that wait for the packed operand in any case */
+    CACHE_RATE = 12 /* bytes that come from the second-level cache in a cycle, beside arithmetic */
 };
 
 /* Cycles of one step of k: a multiply-add for each vector of sums, loads of both operands two at a
- * time, and never less than what a sum takes, which may be in parts (tiles_store.h). */
+ * time, packed lines from the second-level cache, and never less than what a sum takes, which may be
+ * in parts (tiles_store.h). */
 static double cycles_of(double rows, int panels, int vectors)
 {
     const double adds = rows * panels * vectors * (vectors > 1 ? 0.5 : 1);
     const double loads = (rows + panels * vectors) * 0.5;
-    const double most = adds > loads ? adds : loads;
+    const double lines = rows > FEW_ROWS
+                             ? panels * CFXI_PANEL * (double)sizeof(float) / CACHE_RATE : 0;
     const double parts = panels > 1 ? 1 : fmax(1, fmin(4, 8 / (rows * vectors)));
-    return fmax(most, LATENCY / parts);
+    return fmax(fmax(fmax(adds, loads), lines), LATENCY / parts);
 }
 
 cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row)
