@@ -1,7 +1,7 @@
 """Writes models and programs as ONNX, runs them in ONNX Runtime and reads them back, against
 torch.onnx.export.
 
-    python bench/onnx_models.py [--peer LIST] [--update] [--opset N] [--list] [LIST[:NAME] ...]
+    python bench/onnx_models.py [--alone] [--update] [--opset N] [--list] [LIST[:NAME] ...]
 
 Lists: zoo (tests/zoo), programs (tests/python/programs), captures (tests/python/capture_programs).
 Each is captured with its first inputs, written, checked (onnx.checker with its strict inference of
@@ -9,8 +9,8 @@ types and shapes) and run with those and all other inputs that the captured grap
 Runtime, then read by cfx.onnx.load and by cfx.runtime.load. Results must agree with eager PyTorch
 to 1e-4.
 
---peer tries torch.onnx.export(dynamo=True) on a list ("all": on each), with the first inputs, in a
-process of its own with LIMIT seconds for each; it needs onnxscript.
+Beside it torch.onnx.export(dynamo=True) has the same programs, with their first inputs, in a
+process of its own with LIMIT seconds for each; it needs onnxscript. --alone leaves it out.
 --update writes the table of docs/onnx-writing.md.
 """
 import argparse
@@ -25,6 +25,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
@@ -221,10 +222,16 @@ def expressible(case, call):
 
 
 def alike(first, call):
-    """Whether arguments have the same types and ranks: an ONNX file is for one of each."""
+    """Whether arguments have the same types and ranks, and texts are the same: an ONNX file is for
+    one of each."""
+    def kind(x):
+        if isinstance(x, torch.Tensor):
+            return x.dtype, x.dim()
+        return x if isinstance(x, str) else type(x)
+
     def kinds(one):
         flat, spec = torch.utils._pytree.tree_flatten((one.args, one.kwargs))
-        return [(x.dtype, x.dim()) if isinstance(x, torch.Tensor) else type(x) for x in flat], spec
+        return [kind(x) for x in flat], spec
 
     return kinds(first) == kinds(call)
 
@@ -402,16 +409,21 @@ class Peer:
     def __init__(self):
         self.process = None
 
-    def ask(self, which, name, opset):
+    def begin(self, which, name, opset):
+        """Asks for a program; the answer is `finish()`."""
         if self.process is None:
             self.wire, far = multiprocessing.Pipe()
             self.process = multiprocessing.get_context("spawn").Process(
                 target=serve_peer, args=(far,), daemon=True)
             self.process.start()
             far.close()
-        try:
+        self.until = time.monotonic() + LIMIT
+        with contextlib.suppress(OSError):
             self.wire.send((which, name, opset))
-            if self.wire.poll(LIMIT):
+
+    def finish(self):
+        try:
+            if self.wire.poll(max(0, self.until - time.monotonic())):
                 found, is_clean = self.wire.recv()
                 if not is_clean:  # an export that failed inside vmap spoils those after it
                     self.stop()
@@ -475,8 +487,7 @@ def quiet():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("lists", nargs="*", default=["zoo", "programs", "captures"])
-    parser.add_argument("--peer", action="append", default=[], metavar="LIST",
-                        help="try torch.onnx.export on this list, too; \"all\": on each")
+    parser.add_argument("--alone", action="store_true", help="without torch.onnx.export")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--list", action="store_true", help="print what is not equal")
     parser.add_argument("--opset", type=int, default=18)
@@ -486,12 +497,17 @@ def main():
     peer = Peer()
     for which in options.lists:
         which, _, wanted = which.partition(":")
-        cases = [c for c in cases_of(which) if wanted in c.name]
-        found = {c.name: judge(c, try_cfx, options.opset) for c in cases}
-        theirs = {}
-        if which in options.peer or "all" in options.peer:
-            theirs = {name: peer.ask(which, name, options.opset)
-                      for name, value in found.items() if not value.startswith("outside")}
+        found, theirs = {}, {}
+        for case in cases_of(which):
+            if wanted not in case.name:
+                continue
+            if not options.alone:
+                peer.begin(which, case.name, options.opset)
+            found[case.name] = judge(case, try_cfx, options.opset)
+            if not options.alone:
+                theirs[case.name] = peer.finish()
+        theirs = {name: value for name, value in theirs.items()
+                  if not found[name].startswith("outside")}
         rows.append(row(which, found, theirs))
         print(rows[-1], flush=True)
         if options.list:

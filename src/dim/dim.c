@@ -32,6 +32,7 @@ void cfx_dims_free(cfx_dims *dims)
     cfxi_base_set_free(&dims->table, dims->allocator);
     cfxi_base_vec_free(&dims->exprs, sizeof(cfxi_dim_expr *), dims->allocator);
     cfxi_base_vec_free(&dims->assumptions, sizeof(cfxi_assumption), dims->allocator);
+    cfxi_base_vec_free(&dims->changes, sizeof(cfxi_dim_before), dims->allocator);
     cfxi_base_vec_free(&dims->facts, sizeof(int64_t), dims->allocator);
     cfxi_base_vec_free(&dims->zeros, sizeof(int64_t), dims->allocator);
     cfxi_base_arena_release(&dims->arena);

@@ -202,6 +202,38 @@ int cfx_dim_compare_lt(const cfx_dims *dims, int64_t a, int64_t b)
 
 /* ---- assuming ------------------------------------------------------------------------------ */
 
+/* Before an atom is changed. */
+static cfx_status remember(cfx_dims *dims, cfxi_dim_expr *e, cfx_error *err)
+{
+    cfxi_vec *v = &dims->changes;
+    if (!cfxi_base_vec_reserve(v, 1, sizeof(cfxi_dim_before), dims->allocator))
+        return cfxi_base_nomem(err);
+    ((cfxi_dim_before *)v->data)[v->size++] =
+        (cfxi_dim_before){e, e->equal, e->bounds, e->is_equal, e->exact};
+    return CFX_OK;
+}
+
+cfxi_dim_state cfxi_dim_mark(const cfx_dims *dims)
+{
+    return (cfxi_dim_state){dims->changes.size, dims->assumptions.size, dims->facts.size,
+                           dims->zeros.size};
+}
+
+void cfxi_dim_undo(cfx_dims *dims, cfxi_dim_state to)
+{
+    while (dims->changes.size > to.changes) {
+        const cfxi_dim_before *b = (cfxi_dim_before *)dims->changes.data + --dims->changes.size;
+        b->atom->equal = b->equal;
+        b->atom->bounds = b->bounds;
+        b->atom->is_equal = b->is_equal;
+        b->atom->exact = b->exact;
+    }
+    dims->assumptions.size = to.assumptions;
+    dims->facts.size = to.facts;
+    dims->zeros.size = to.zeros;
+    dims->epoch++;
+}
+
 /* From here on d >= 0. */
 static cfx_status learn(cfx_dims *dims, int64_t d, cfx_error *err)
 {
@@ -215,6 +247,7 @@ static cfx_status learn(cfx_dims *dims, int64_t d, cfx_error *err)
     int64_t c = cfxi_dim_poly_constant(dims, &p);
     cfxi_dim_expr *e = p.n && p.t[0].m->degree == 1 ? cfxi_dim_at(dims, p.t[0].m->atoms[0]) : NULL;
     if (e && e->kind == CFXI_DIM_SYMBOL && p.n - (c != 0) == 1 && c != INT64_MIN) {
+        CFX_TRY(remember(dims, e, err));
         if (k > 0)  /* k*N + c >= 0: N >= ceil(-c/k) */
             e->bounds.lo = -cfxi_dim_floor(c, k);
         else  /* N <= floor(c/-k), which is floor(-c/k) */
@@ -328,6 +361,7 @@ static cfx_status assume_exact(cfx_dims *dims, int64_t a, int64_t b, cfx_error *
         cfxi_dim_expr *e = cfx_dim_is_symbol(parts[i]) ? cfxi_dim_expr_of(dims, parts[i]) : NULL;
         if (!e || e->a != a || e->b != b)
             continue;
+        CFX_TRY(remember(dims, e, err));
         e->exact = e->kind == CFXI_DIM_DIV;
         e->is_equal = e->kind == CFXI_DIM_MOD;
         e->equal = 0;
@@ -373,6 +407,7 @@ static cfx_status assume_zero(cfx_dims *dims, int64_t d, cfxi_dim_expr **exact, 
         CFX_TRY(assume_exact(dims, e->a, e->b, err));
     if (e) {
         CFX_TRY(learn_bounds(dims, e, value, err));
+        CFX_TRY(remember(dims, e, err));
         e->equal = value;
         e->is_equal = true;
     } else {

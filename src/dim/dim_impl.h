@@ -88,6 +88,23 @@ typedef struct cfxi_assumption {
     bool equal;
 } cfxi_assumption;
 
+/* What was known of an atom before an assumption changed it. */
+typedef struct cfxi_dim_before {
+    cfxi_dim_expr *atom;
+    int64_t equal;
+    cfxi_range bounds;
+    bool is_equal;
+    bool exact;
+} cfxi_dim_before;
+
+/* How much is assumed at some time. */
+typedef struct cfxi_dim_state {
+    size_t changes;
+    size_t assumptions;
+    size_t facts;
+    size_t zeros;
+} cfxi_dim_state;
+
 struct cfx_dims {
     const cfx_allocator *allocator;
     cfxi_arena arena;
@@ -95,6 +112,7 @@ struct cfx_dims {
     cfxi_hash_set table;          /* of atoms but symbols, and sums */
     cfxi_vec exprs;            /* cfxi_dim_expr *, by id */
     cfxi_vec assumptions;      /* cfxi_assumption */
+    cfxi_vec changes;          /* cfxi_dim_before: of atoms, in order */
     cfxi_vec facts;            /* int64_t: sizes that are assumed to be 0 or more */
     cfxi_vec zeros;            /* int64_t: sizes that are assumed to be 0 and are no substitution */
     const cfxi_monomial *one;
@@ -105,6 +123,11 @@ struct cfx_dims {
     bool cautious;             /* sizes that may be 1 are not assumed to be others: see
                                   cfxi_rt_join_sizes */
 };
+
+/* Assumptions that hold on one way alone are taken back: all that were made after the mark. Symbols
+ * and expressions stay. */
+cfxi_dim_state cfxi_dim_mark(const cfx_dims *dims);
+void cfxi_dim_undo(cfx_dims *dims, cfxi_dim_state to);
 
 /* ---- expressions (dim_poly.c) -------------------------------------------------------------- */
 

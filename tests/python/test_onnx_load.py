@@ -176,3 +176,49 @@ def test_what_torch_exports_is_read(opset, tmp_path):
     x = torch.randn(5, 4)
     assert torch.allclose(cfx.onnx.load(path)(x), net(x), atol=1e-5)
     assert torch.allclose(cfx.runtime.load(path)(x), net(x), atol=1e-5)
+
+
+def scaled(ir_version, scale):
+    """x * scale + w, where both have an initializer and are inputs, too."""
+    inputs = [("w", (3,)), ("x", ("N", 3)), ("scale", scale.shape)]
+    made = helper.make_graph(
+        [helper.make_node("Mul", ["x", "scale"], ["t"]), helper.make_node("Add", ["t", "w"], ["y"])],
+        "g", [helper.make_tensor_value_info(n, FLOAT, s) for n, s in inputs],
+        [helper.make_tensor_value_info("y", FLOAT, ("N", 3))],
+        [onnx.numpy_helper.from_array(np.arange(3, dtype=np.float32), "w"),
+         onnx.numpy_helper.from_array(scale, "scale")])  # fmt: skip
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 13)],
+                             ir_version=ir_version).SerializeToString()
+
+
+def test_inputs_with_an_initializer_may_be_left_out():
+    data = scaled(8, np.array(2, dtype=np.float32))
+    gm, run = cfx.onnx.load(data), cfx.runtime.load(data)
+    x, w = torch.randn(2, 3), torch.randn(3)
+    for program in gm, run:
+        torch.testing.assert_close(program(x), x * 2 + torch.arange(3.0))
+        torch.testing.assert_close(program(x, w), x * 2 + w)
+        torch.testing.assert_close(program(x, w, torch.tensor(5.0)), x * 5 + w)
+        torch.testing.assert_close(program(x), x * 2 + torch.arange(3.0))
+    torch.testing.assert_close(gm(x, scale=torch.tensor(3.0)), x * 3 + torch.arange(3.0))
+
+
+def test_initializers_of_ir_version_3_are_constants():
+    gm = cfx.onnx.load(scaled(3, np.array(2, dtype=np.float32)))
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(gm(x), x * 2 + torch.arange(3.0))
+    with pytest.raises(TypeError):
+        gm(x, torch.zeros(3))
+
+
+def test_sizes_with_an_initializer_are_constants():
+    """A Reshape needs to know them: they cannot be given."""
+    made = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "shape"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", FLOAT, (2, 3)),
+         helper.make_tensor_value_info("shape", onnx.TensorProto.INT64, (2,))],
+        [helper.make_tensor_value_info("y", FLOAT, (3, 2))],
+        [onnx.numpy_helper.from_array(np.array([3, -1]), "shape")])  # fmt: skip
+    gm = cfx.onnx.load(helper.make_model(
+        made, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString())
+    assert gm(torch.randn(2, 3)).shape == (3, 2)

@@ -27,7 +27,8 @@ def save(model: Any, path: str | os.PathLike[str], *, opset: int = 18, external:
     a file beside it, "model.onnx.data"; they always do if one file would have 2 GB.
 
     A module of cfx.capture knows the types and ranks of its inputs; for others, `inputs` are
-    example arguments that tell. What cannot be written is an ExportError that lists all of it;
+    example arguments that tell. Texts and None among them are not inputs of the file, which is for
+    these. What cannot be written is an ExportError that lists all of it;
     nothing is written then."""
     model = as_cfx(model)
     if not isinstance(model, GraphModule):
@@ -35,6 +36,9 @@ def save(model: Any, path: str | os.PathLike[str], *, opset: int = 18, external:
                         f"return, not {type(model).__name__}")
     texts, tensors = _written(model)
     graph = copy.deepcopy(model.graph)
+    for node, value in zip((n for n in graph.nodes if n.op == "placeholder"), inputs or ()):
+        if value is None or isinstance(value, str):
+            node.args = (value,)  # ONNX has no such inputs: the file is for this one
     if not _core._lower(graph, model):  # while modules are at hand, with functions as attributes
         texts["graph.ir"] = text(graph)
     if inputs is not None:

@@ -176,7 +176,8 @@ static void add_output(job *j, cfxi_ev *v, const char *wish)
                            "has no None; return a value on both", wish);
     if (v->unmade || (v->broken && x->findings == 0))
         cfxi_export_refuse(c, "the result '%s' is not there in ONNX", wish);
-    if (v->unmade || v->broken || x->failed || cfxi_export_is_none(v))
+    const bool text = v->datum.kind == CFX_DATUM_STR;  /* which is the same in each run */
+    if (v->unmade || v->broken || x->failed || cfxi_export_is_none(v) || text)
         return;
     if (v->datum.kind != CFX_DATUM_TENSOR && !cfxi_export_is_number(v) && !v->element) {
         cfxi_export_refuse(c, "the result '%s' is a %s; ONNX models return tensors", wish,
@@ -361,6 +362,7 @@ static void end(job *j)
         cfxi_export_scope *s = x->scope;
         cfxi_base_vec_free(&s->nodes, sizeof(cfxi_onnx_node), x->allocator);
         cfxi_base_vec_free(&s->values, sizeof(cfxi_onnx_value), x->allocator);
+        cfxi_base_vec_free(&s->written, sizeof(cfxi_export_written), x->allocator);
         x->scope = s->outer;
     }
     for (size_t i = x->owned.size; i-- > 0;)

@@ -184,3 +184,9 @@ cfxi_ev *cfxi_export_no_dropout(cfxi_export_call *c)
     return cfxi_export_refuse(c, "ONNX has no such dropout in training; save the model after "
                               "model.eval()");
 }
+
+cfxi_ev *cfxi_export_tanh_backward(cfxi_export_call *c)
+{
+    cfxi_ev *y = IN(1);
+    return NODE("Mul", IN(0), NODE("Sub", LIKE(y, 1), NODE("Mul", y, y)));
+}

@@ -1,5 +1,5 @@
 /* export_compare.c - comparisons, logic and bits. */
-#include "export_impl.h"
+#include "export_control_impl.h"
 
 /* Two operands in the type that they have together. */
 static cfxi_ev *compare(cfxi_export_call *c, const char *op)
@@ -10,12 +10,81 @@ static cfxi_ev *compare(cfxi_export_call *c, const char *op)
     return NODE(op, CAST(ARG(0), dtype), CAST(ARG(1), dtype));
 }
 
-cfxi_ev *cfxi_export_eq(cfxi_export_call *c) { return compare(c, "Equal"); }
-cfxi_ev *cfxi_export_ne(cfxi_export_call *c) { return NODE("Not", compare(c, "Equal")); }
-cfxi_ev *cfxi_export_lt(cfxi_export_call *c) { return compare(c, "Less"); }
-cfxi_ev *cfxi_export_le(cfxi_export_call *c) { return compare(c, "LessOrEqual"); }
-cfxi_ev *cfxi_export_gt(cfxi_export_call *c) { return compare(c, "Greater"); }
-cfxi_ev *cfxi_export_ge(cfxi_export_call *c) { return compare(c, "GreaterOrEqual"); }
+/* a == b of lists: each item, if they have as many. */
+static cfxi_ev *equal_lists(cfxi_export_call *c)
+{
+    const cfxi_ev *a = c->args[0];
+    const cfxi_ev *b = c->args[1];
+    cfxi_ev *all = cfxi_export_of_datum(c->x, cfx_datum_bool(a->n == b->n));
+    for (size_t i = 0; a->n == b->n && i < a->n; i++)
+        all = NODE("And", all, cfxi_export_condition(c, APPLY(eq, a->items[i], b->items[i])));
+    return all;
+}
+
+/* a < b of lists: the first items that differ decide, or else how many there are. */
+static cfxi_ev *less_list(cfxi_export_call *c, const cfxi_ev *a, const cfxi_ev *b, bool or_equal)
+{
+    const size_t n = a->n < b->n ? a->n : b->n;
+    cfxi_ev *less = cfxi_export_of_datum(c->x, cfx_datum_bool(or_equal ? a->n <= b->n
+                                                                       : a->n < b->n));
+    for (size_t i = n; i-- > 0;) {
+        cfxi_ev *x = a->items[i];
+        cfxi_ev *y = b->items[i];
+        cfxi_ev *same = cfxi_export_condition(c, APPLY(eq, x, y));
+        less = NODE("Or", cfxi_export_condition(c, APPLY(lt, x, y)), NODE("And", same, less));
+    }
+    return less;
+}
+
+/* Two lists of known length, two tensors or numbers. */
+static bool are_lists(const cfxi_export_call *c)
+{
+    return cfxi_export_is_list(c->args[0]) && cfxi_export_is_list(c->args[1]);
+}
+
+cfxi_ev *cfxi_export_eq(cfxi_export_call *c)
+{
+    return are_lists(c) ? equal_lists(c) : compare(c, "Equal");
+}
+cfxi_ev *cfxi_export_ne(cfxi_export_call *c)
+{
+    return NODE("Not", are_lists(c) ? equal_lists(c) : compare(c, "Equal"));
+}
+cfxi_ev *cfxi_export_lt(cfxi_export_call *c)
+{
+    return are_lists(c) ? less_list(c, c->args[0], c->args[1], false) : compare(c, "Less");
+}
+cfxi_ev *cfxi_export_le(cfxi_export_call *c)
+{
+    return are_lists(c) ? less_list(c, c->args[0], c->args[1], true) : compare(c, "LessOrEqual");
+}
+cfxi_ev *cfxi_export_gt(cfxi_export_call *c)
+{
+    return are_lists(c) ? less_list(c, c->args[1], c->args[0], false) : compare(c, "Greater");
+}
+cfxi_ev *cfxi_export_ge(cfxi_export_call *c)
+{
+    return are_lists(c) ? less_list(c, c->args[1], c->args[0], true)
+                        : compare(c, "GreaterOrEqual");
+}
+
+/* value in x: of a tensor any element, of a list an item, of a dict a key. */
+cfxi_ev *cfxi_export_contains(cfxi_export_call *c)
+{
+    cfxi_ev *all = c->args[0];
+    cfxi_ev *wanted = c->args[1];
+    const size_t step = all->datum.kind == CFX_DATUM_DICT ? 2 : 1;
+    const bool number = cfxi_export_is_number(wanted);
+    cfxi_ev *found = cfxi_export_of_datum(c->x, cfx_datum_bool(false));
+    if (all->datum.kind == CFX_DATUM_TENSOR)
+        return APPLY(any, APPLY(eq, all, wanted));
+    if (!number && wanted->datum.kind != CFX_DATUM_TENSOR)
+        return cfxi_export_refuse(c, "what is looked for must be a number or a tensor");
+    for (size_t i = 0; i < all->n; i += step)
+        if (cfxi_export_is_number(all->items[i]) || all->items[i]->datum.kind == CFX_DATUM_TENSOR)
+            found = NODE("Or", found, cfxi_export_condition(c, APPLY(eq, all->items[i], wanted)));
+    return found;
+}
 
 /* Each element of an integer tensor is false. */
 static cfxi_ev *never(cfxi_export_call *c, cfxi_ev *x)

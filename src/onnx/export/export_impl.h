@@ -47,6 +47,13 @@ typedef struct cfxi_export_alias {
     const cfx_node *node;
 } cfxi_export_alias;
 
+/* Another tensor that may be the same memory: what a branch has returned, and what it had of
+ * outside. */
+typedef struct cfxi_export_partner {
+    cfxi_ev *of;
+    const struct cfxi_export_partner *next;
+} cfxi_export_partner;
+
 /* A value of the graph, or one that a rule has made on its way. All are in the arena. */
 struct cfxi_ev {
     const char *name;          /* of the ONNX value; NULL: a number or a list, or not yet made */
@@ -72,7 +79,10 @@ struct cfxi_ev {
     bool maybe_none;           /* None on another way: a value that nobody uses stands for it */
     const cfx_node *source;    /* the branch or loop that gave it, or its operand; or NULL */
     bool viewed;               /* others are views of it */
-    bool shared;               /* a branch or a loop has returned it: others may hold it */
+    bool shared;               /* it is in a sequence: others may hold it */
+    const cfxi_export_partner *partners;  /* of a tensor that is no view; NULL: none */
+    bool stale;                /* a partner was written to: what it holds now is not known */
+    cfxi_ev *origin;           /* the tensor of outside that this is a snapshot of; or NULL */
 };
 
 /* A tensor of the module that the graph writes to: an input with a default, and an output. */
@@ -82,9 +92,16 @@ typedef struct cfxi_export_kept {
     cfxi_onnx_type *type;
 } cfxi_export_kept;
 
+/* A tensor of outside that a graph writes to, and what it is there. */
+typedef struct cfxi_export_written {
+    cfxi_ev *root;
+    cfxi_ev before;
+} cfxi_export_written;
+
 /* A graph that is being written: the model's, a branch, or the body of a loop. */
 struct cfxi_export_scope {
     cfxi_export_scope *outer;
+    cfxi_vec written;          /* cfxi_export_written */
     cfxi_vec nodes;            /* cfxi_onnx_node */
     cfxi_vec values;           /* cfxi_onnx_value: types and sizes of values inside */
 };
@@ -204,6 +221,9 @@ bool cfxi_export_is_known(const cfxi_ev *v);
 bool cfxi_export_is_none(const cfxi_ev *v);
 /* A value of the graph from what is known of it, without a name; containers item by item. */
 cfxi_ev *cfxi_export_of_datum(cfxi_exporter *x, cfx_datum d);
+/* A tensor of the graph, of which that is known, under the name that a node has given it. */
+cfxi_ev *cfxi_export_made(cfxi_exporter *x, const cfxi_ev *made, cfx_dtype dtype,
+                          const int64_t *sizes, int rank);
 /* A list or tuple of values. */
 cfxi_ev *cfxi_export_list(cfxi_exporter *x, cfxi_ev *const *items, size_t n);
 /* The size of a dimension as a number; one that is known is a constant. */
@@ -214,6 +234,8 @@ cfxi_ev *cfxi_export_shape(cfxi_exporter *x, cfxi_ev *v);
 cfxi_ev *cfxi_export_shape_of(cfxi_exporter *x, cfxi_ev *const *items, size_t n);
 /* A number or a tensor of one element as int64[1]. */
 cfxi_ev *cfxi_export_one(cfxi_exporter *x, cfxi_ev *v);
+/* Whether a name of scope `s` can be used in the present one. */
+bool cfxi_export_is_visible(const cfxi_exporter *x, const cfxi_export_scope *s);
 /* The known size of a dimension, which may be counted from the end; -1 if it is not known. */
 int64_t cfxi_export_known_size(const cfxi_exporter *x, const cfxi_ev *v, int64_t dim);
 #define CAST(v, dtype) cfxi_export_cast(c->x, v, dtype)
@@ -268,6 +290,8 @@ cfxi_ev *cfxi_export_graph(cfxi_exporter *x, cfx_graph *g, cfxi_ev *const *input
 /* Begins and ends a graph inside the present one. */
 void cfxi_export_scope_begin(cfxi_exporter *x, cfxi_export_scope *s);
 cfxi_onnx_graph *cfxi_export_scope_end(cfxi_exporter *x, const char *name);
+/* Writes the type of a value that has a name into the present graph. */
+void cfxi_export_note_type(cfxi_exporter *x, const cfxi_ev *v);
 /* The type of a value as ONNX has it; `sizes` false: its rank alone. */
 cfxi_onnx_type *cfxi_export_type(cfxi_exporter *x, const cfxi_ev *v, bool sizes);
 
@@ -288,10 +312,23 @@ void cfxi_export_note_view(cfxi_exporter *x, cfxi_ev *v, const cfxi_export_call 
 cfxi_ev *cfxi_export_root(cfxi_ev *v);
 /* `v` has these elements from now on, and so has what it is a view of. */
 cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements);
+/* Says that two tensors may be one: what is written to one, the other may have. */
+void cfxi_export_partner_with(cfxi_exporter *x, cfxi_ev *a, cfxi_ev *b);
+/* The present graph, a branch or the body of a loop, writes to `root` of a graph around it: from
+ * here to cfxi_export_restore it is that graph's own. */
+void cfxi_export_note_written(cfxi_exporter *x, cfxi_ev *root);
+/* Gives a tensor the value that has this name from now on. */
+void cfxi_export_rename(cfxi_ev *root, const cfxi_ev *made);
+/* `v` as it is now, as a value of its own. */
+cfxi_ev *cfxi_export_snapshot(cfxi_exporter *x, cfxi_ev *v);
+/* The same of all tensors in `v` that share memory with one that the present graph has noted. */
+cfxi_ev *cfxi_export_freeze(cfxi_exporter *x, cfxi_ev *v);
+/* What the present graph has noted is again as it is outside. */
+void cfxi_export_restore(cfxi_exporter *x);
 /* `v`, of which there are no other views, is this view of itself from now on: squeeze_, t_. */
 cfxi_ev *cfxi_export_reshape_in_place(cfxi_exporter *x, cfxi_ev *v, const cfxi_ev *made);
 
-/* ---- branches and loops (export_control.c) ------------------------------------------------- */
+/* ---- branches and loops (export_leaves.c) -------------------------------------------------- */
 
 /* What is known of a value that is either of two, neither of them a container. Sizes that differ
  * are not known; refuses types or ranks that do. */
@@ -314,8 +351,20 @@ cfxi_ev *cfxi_export_either_list(cfxi_export_call *c, const cfxi_ev *a, const cf
 cfxi_ev *cfxi_export_widen(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b);
 /* What `other` has in the place of item i of `like`: dicts by keys. NULL: nothing. */
 cfxi_ev *cfxi_export_twin(const cfxi_ev *like, size_t i, const cfxi_ev *other);
+/* The type of all items of a list or sequence: NULL if it is empty, or after a finding. */
+cfxi_ev *cfxi_export_item_type(cfxi_export_call *c, const cfxi_ev *list);
+/* An item as a sequence of such elements has it. */
+cfxi_ev *cfxi_export_as_item(cfxi_export_call *c, cfxi_ev *item, const cfxi_ev *element);
+/* A value that a node has made, of which no more is known than that it is like this one. */
+cfxi_ev *cfxi_export_value_like(cfxi_exporter *x, const cfxi_ev *like, const cfxi_ev *made);
+
+/* ---- what Python does with them (export_lists.c) ------------------------------------------- */
+
 /* A call that takes a sequence. */
 cfxi_ev *cfxi_export_on_sequence(cfxi_export_call *c, cfxi_ev *const *given, size_t n);
+/* A call whose row does not know how long a list is, or which item is meant: as a sequence. NULL:
+ * it is none of those. */
+cfxi_ev *cfxi_export_by_sequence(cfxi_export_call *c, cfxi_ev *const *given, size_t n);
 
 /* ---- pieces that rules share --------------------------------------------------------------- */
 

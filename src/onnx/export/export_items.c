@@ -118,15 +118,7 @@ static cfxi_ev *list_as_tensor(cfxi_export_call *c, cfxi_ev *v)
 {
     cfxi_ev *made = cfxi_export_shape_of(c->x, v->items, v->n);
     const int64_t sizes[] = {(int64_t)v->n};
-    cfx_tensor *t = cfx_tensor_new_abstract(CFX_DTYPE_INT64, sizes, 1, c->x->allocator, c->x->err);
-    if (!t)
-        return cfxi_export_fail(c->x);
-    cfxi_ev *own = cfxi_export_of_datum(c->x, cfxi_export_own(c->x, cfx_datum_tensor(t)));
-    if (own->broken || made->broken)
-        return &c->x->broken;
-    own->name = made->name;
-    own->scope = made->scope;
-    return own;
+    return cfxi_export_made(c->x, made, CFX_DTYPE_INT64, sizes, 1);
 }
 
 static void apply_slice(cfxi_export_call *c, parts *p, const cfxi_ev *slice)

@@ -194,6 +194,48 @@ cfxi_ev *cfxi_export_math_pow(cfxi_export_call *c)
     return NODE("Pow", CAST(ARG(0), CFX_DTYPE_FLOAT64), CAST(ARG(1), CFX_DTYPE_FLOAT64));
 }
 
+/* The same tests as those of tensors. */
+cfxi_ev *cfxi_export_math_isnan(cfxi_export_call *c) { return APPLY(isnan, c->args[0]); }
+cfxi_ev *cfxi_export_math_isinf(cfxi_export_call *c) { return APPLY(isinf, c->args[0]); }
+cfxi_ev *cfxi_export_math_isfinite(cfxi_export_call *c) { return APPLY(isfinite, c->args[0]); }
+
+/* Whether |a - b| is at most rel times the greater of both, or abs. */
+cfxi_ev *cfxi_export_math_isclose(cfxi_export_call *c)
+{
+    cfxi_ev *n[4];
+    for (size_t i = 0; i < 4; i++)
+        n[i] = CAST(scalar(c, ARG(i)), CFX_DTYPE_FLOAT64);
+    cfxi_ev *most = NODE("Max", NODE("Abs", n[0]), NODE("Abs", n[1]));
+    cfxi_ev *room = NODE("Max", NODE("Mul", n[2], most), n[3]);
+    cfxi_ev *apart = NODE("Abs", NODE("Sub", n[0], n[1]));
+    cfxi_ev *finite = NODE("Not", NODE("IsInf", apart));
+    cfxi_ev *near = NODE("And", finite, NODE("LessOrEqual", apart, room));
+    return NODE("Or", NODE("Equal", n[0], n[1]), near);
+}
+
+cfxi_ev *cfxi_export_math_fmod(cfxi_export_call *c)
+{
+    cfxi_ev *made = NODE("Mod", CAST(scalar(c, ARG(0)), CFX_DTYPE_FLOAT64),
+                         CAST(scalar(c, ARG(1)), CFX_DTYPE_FLOAT64));
+    SET_INT("fmod", 1);
+    return made;
+}
+
+/* round(x, digits): of the decimal number that is nearest to x times 10 ** digits. */
+cfxi_ev *cfxi_export_builtin_round(cfxi_export_call *c)
+{
+    const int64_t digits = cfxi_export_given(c, 1) ? cfxi_export_int(c, 1) : 0;
+    double scale = 1;
+    if (digits < -15 || digits > 15)
+        return cfxi_export_refuse(c, "round is written for up to 15 digits");
+    for (int64_t i = digits < 0 ? -digits : digits; i > 0; i--)
+        scale *= 10;
+    cfxi_ev *x = CAST(scalar(c, ARG(0)), CFX_DTYPE_FLOAT64);
+    cfxi_ev *by = LIKE(x, scale);
+    const bool whole = digits < 0;
+    return NODE(whole ? "Mul" : "Div", NODE("Round", NODE(whole ? "Div" : "Mul", x, by)), by);
+}
+
 /* A number of the type that the row gives. */
 cfxi_ev *cfxi_export_to_number(cfxi_export_call *c)
 {

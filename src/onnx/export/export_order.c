@@ -183,3 +183,45 @@ cfxi_ev *cfxi_export_searchsorted(cfxi_export_call *c)
     }
     return count_before(c, all, c->args[0]->rank, CAST(ARG(1), dtype), right);
 }
+
+/* How often each number from 0 on is there: ones, or weights, added up at their places. */
+cfxi_ev *cfxi_export_bincount(cfxi_export_call *c)
+{
+    cfxi_ev *x = CAST(ARG(0), CFX_DTYPE_INT64);
+    const cfx_dtype dtype = cfxi_export_result_dtype(c);
+    cfxi_ev *most = cfxi_export_reduce(c, "ReduceMax", cfxi_export_concat(c, CFXI_EVS(x, INTS(-1)),
+                                                                         2, 0), NULL, 0, false);
+    cfxi_ev *n = NODE("Max", NODE("Add", most, INT(1)), CAST(ARG(2), CFX_DTYPE_INT64));
+    cfxi_ev *zeros = cfxi_export_filled(c, cfxi_export_one(c->x, n), dtype, 0);
+    cfxi_ev *more = cfxi_export_given(c, 1) ? CAST(ARG(1), dtype)
+                                            : cfxi_export_filled(c, NODE("Shape", x), dtype, 1);
+    cfxi_ev *made = NODE("ScatterElements", zeros, x, more);
+    SET_INT("axis", 0);
+    SET_TEXT("reduction", "add");
+    return made;
+}
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+/* sorted() of a list of known length: its numbers, or tensors of one element, as one tensor. */
+cfxi_ev *cfxi_export_builtin_sorted(cfxi_export_call *c)
+{
+    cfxi_exporter *x = c->x;
+    const cfxi_ev *list = c->args[0];
+    cfxi_ev **items = cfxi_export_room(x, list->n, sizeof *items);
+    cfxi_ev *parts[2];
+    cfxi_ev *element = list->n > 0 && items ? cfxi_export_item_type(c, list) : NULL;
+    if (!element || (!cfxi_export_is_number(element) && element->rank != 0))
+        return cfxi_export_refuse(c, "sorted is written for numbers, and tensors without "
+                                  "dimensions");
+    const cfx_dtype dtype = cfxi_export_computes(cfxi_export_dtype(element));
+    for (size_t i = 0; i < list->n; i++)
+        items[i] = NODE("Reshape", CAST(cfxi_export_fresh(x, list->items[i]), dtype), INTS(1));
+    cfxi_ev *all = cfxi_export_concat(c, items, list->n, 0);
+    top(c, all, INT((int64_t)list->n), 0, cfxi_export_bool(c, 1), parts);
+    for (size_t i = 0; i < list->n; i++) {
+        items[i] = NODE("Gather", parts[0], INT((int64_t)i));
+        SET_INT("axis", 0);
+    }
+    return cfxi_export_list(x, items, list->n);
+}

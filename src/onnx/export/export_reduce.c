@@ -1,5 +1,5 @@
 /* export_reduce.c - sums, means, extremes, moments, norms. */
-#include "export_impl.h"
+#include "export_control_impl.h"
 
 #include <math.h>
 
@@ -301,6 +301,63 @@ static cfxi_ev *running(cfxi_export_call *c, const char *op, cfxi_ev *x)
 cfxi_ev *cfxi_export_cumsum(cfxi_export_call *c)
 {
     return running(c, "CumSum", CAST(ARG(0), cfxi_export_computes(cfxi_export_result_dtype(c))));
+}
+
+/* The product so far, at each place along the dimension: what a Scan carries, and gives. */
+static cfxi_onnx_graph *product_body(cfxi_export_call *c, const cfxi_ev *slice)
+{
+    cfxi_exporter *x = c->x;
+    cfxi_export_scope *scope = cfxi_export_room(x, 1, sizeof *scope);
+    cfxi_onnx_value *values = cfxi_export_room(x, 4, sizeof *values);
+    if (!scope || !values)
+        return NULL;
+    cfxi_export_scope_begin(x, scope);
+    cfxi_ev *so_far = cfxi_export_inner_value(c, slice);
+    cfxi_ev *next = cfxi_export_inner_value(c, slice);
+    cfxi_ev *made = NODE("Mul", so_far, next);
+    cfxi_ev *all[] = {so_far, next, made, NODE("Identity", made)};
+    for (size_t i = 0; i < 4; i++) {
+        const char *name = cfxi_export_name(x, all[i]);
+        values[i] = (cfxi_onnx_value){.name = {name, strlen(name)},
+                                      .type = cfxi_export_type(x, slice, false)};
+    }
+    cfxi_onnx_graph *g = cfxi_export_scope_end(x, "product");
+    if (!g)
+        return NULL;
+    g->inputs.items = values;
+    g->outputs.items = values + 2;
+    g->inputs.n = g->outputs.n = 2;
+    return g;
+}
+
+cfxi_ev *cfxi_export_cumprod(cfxi_export_call *c)
+{
+    int64_t sizes[CFX_MAX_DIMS];
+    cfxi_ev *shape[CFX_MAX_DIMS];
+    cfxi_ev *outputs[2];
+    const int rank = c->args[0]->rank;
+    cfxi_ev *x = IN(0);
+    if (rank <= 0)
+        return x;
+    const int64_t dim = cfxi_export_dim(c, 1, rank);
+    size_t n = 0;
+    for (int i = 0; i < rank; i++)
+        if (i != dim) {
+            shape[n] = SIZE(c->args[0], i);
+            sizes[n++] = c->args[0]->sizes[i];
+        }
+    const cfx_dtype dtype = cfxi_export_computes(cfxi_export_dtype(x));
+    const cfxi_ev *slice = cfxi_export_of_datum(c->x, cfxi_export_abstract(c->x, dtype, sizes,
+                                                                           (int)n));
+    cfxi_ev *ones = cfxi_export_filled(c, cfxi_export_shape_of(c->x, shape, n), dtype, 1);
+    cfxi_onnx_graph *body = product_body(c, slice);
+    if (!body || !cfxi_export_nodes(c->x, "Scan", CFXI_EVS(ones, CAST(x, dtype)), 2, outputs, 2))
+        return &c->x->broken;
+    SET_INT("num_scan_inputs", 1);
+    SET_INTS("scan_input_axes", &dim, 1);
+    SET_INTS("scan_output_axes", &dim, 1);
+    cfxi_export_set_graph(c->x, "body", body);
+    return outputs[1];
 }
 
 cfxi_ev *cfxi_export_cumprod_26(cfxi_export_call *c) { return running(c, "CumProd", IN(0)); }

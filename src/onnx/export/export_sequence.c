@@ -78,8 +78,7 @@ static cfxi_ev *empty_of(cfxi_export_call *c, const cfxi_ev *element)
     return made;
 }
 
-/* An item as a sequence has it. */
-static cfxi_ev *item_of(cfxi_export_call *c, cfxi_ev *item, const cfxi_ev *element)
+cfxi_ev *cfxi_export_as_item(cfxi_export_call *c, cfxi_ev *item, const cfxi_ev *element)
 {
     if (item->datum.kind == CFX_DATUM_TENSOR)
         cfxi_export_root(item)->shared = true;
@@ -95,7 +94,7 @@ cfxi_ev *cfxi_export_as_sequence(cfxi_export_call *c, cfxi_ev *list, cfxi_ev *el
                : cfxi_export_refuse(c, "a list holds values of several types; keep to one");
     cfxi_ev **items = cfxi_export_room(x, list->n, sizeof *items);
     for (size_t i = 0; items && i < list->n; i++)
-        items[i] = item_of(c, list->items[i], element);
+        items[i] = cfxi_export_as_item(c, list->items[i], element);
     if (!items)
         return &x->broken;
     return cfxi_export_new_sequence(x, element, list->n == 0 ? empty_of(c, element)
@@ -144,142 +143,24 @@ cfxi_ev *cfxi_export_widen(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b)
     return same ? a : items ? with_items(x, a, items) : &x->broken;
 }
 
-/* ---- what calls do with them --------------------------------------------------------------- */
-
-/* A value that a node has made, of which no more is known than the type. */
-static cfxi_ev *value_like(cfxi_exporter *x, const cfxi_ev *like, const cfxi_ev *made)
+cfxi_ev *cfxi_export_value_like(cfxi_exporter *x, const cfxi_ev *like, const cfxi_ev *made)
 {
     cfxi_ev *v = cfxi_export_of_datum(x, like->datum);
     if (v->broken || made->broken)
         return &x->broken;
-    if (v->datum.kind == CFX_DATUM_INT) {
-        v->datum.symbolic = 1;
+    if (v->datum.kind == CFX_DATUM_INT)
         v->datum.as.i = cfxi_dim_fresh_number(x->dims, x->err);
-    }
+    v->datum.symbolic = cfxi_export_is_number(v);
     v->name = made->name;
     v->scope = made->scope;
-    v->shared = true;
+    cfxi_export_note_type(x, v);
     return v;
 }
 
-static cfxi_ev *length_of(cfxi_export_call *c, cfxi_ev *list)
+cfxi_ev *cfxi_export_item_type(cfxi_export_call *c, const cfxi_ev *list)
 {
-    static const cfxi_ev number = {.datum = {.kind = CFX_DATUM_INT}};
-    cfxi_ev *made = NODE("SequenceLength", list);
-    cfxi_ev *v = value_like(c->x, &number, made);
-    if (!v->broken)
-        v->shared = false;
-    return v;
-}
-
-static cfxi_ev *item_at(cfxi_export_call *c, cfxi_ev *list, cfxi_ev *index)
-{
-    if (list->element && (cfxi_export_is_number(index) || index->datum.kind == CFX_DATUM_TENSOR))
-        return value_like(c->x, list->element,
-                          NODE("SequenceAt", list, CAST(index, CFX_DTYPE_INT64)));
-    const size_t at = list->element ? SIZE_MAX : cfxi_export_item_place(list, index);
-    if (at != SIZE_MAX)
-        return list->items[at];
-    return cfxi_export_refuse(c, "part of a list whose length only a run knows cannot be written; "
-                              "take single items");
-}
-
-/* a + b: the items of one, put to the end or the beginning of the other. */
-static cfxi_ev *joined(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b)
-{
-    cfxi_exporter *x = c->x;
     cfxi_ev *element = NULL;
-    if (!cfxi_export_is_list(a) || !cfxi_export_is_list(b) || (a->element && b->element))
-        return cfxi_export_refuse(c, "two lists whose lengths only a run knows cannot be joined in "
-                                  "ONNX; append to one of them");
-    if (!add_types(c, a, &element) || !add_types(c, b, &element))
-        return &x->broken;
-    cfxi_ev *all = cfxi_export_as_sequence(c, a->element ? a : b, element);
-    const cfxi_ev *more = a->element ? b : a;
-    cfxi_ev *made = all;
-    for (size_t i = 0; i < more->n && !made->broken; i++) {
-        cfxi_ev *item = item_of(c, more->items[i], element);
-        made = a->element ? NODE("SequenceInsert", made, item)
-                          : NODE("SequenceInsert", made, item, INT((int64_t)i));
-    }
-    return cfxi_export_new_sequence(x, element, made);
-}
-
-/* stack and cat. */
-static cfxi_ev *concatenated(cfxi_export_call *c, cfxi_ev *list, cfxi_ev *const *given, size_t n,
-                             bool stack)
-{
-    int64_t sizes[CFX_MAX_DIMS + 1];
-    cfxi_exporter *x = c->x;
-    const cfxi_ev *element = list->element;
-    const int rank = element->rank + stack;
-    const bool has_dim = n > 1 && given[1] && cfxi_export_is_known(given[1]);
-    const int64_t wish = has_dim ? given[1]->datum.as.i : 0;
-    const int64_t dim = wish < 0 ? wish + rank : wish;
-    if (element->datum.kind != CFX_DATUM_TENSOR || rank > CFX_MAX_DIMS || dim < 0 || dim >= rank)
-        return cfxi_export_refuse(c, "what the list holds cannot be joined along dimension %lld",
-                                  (long long)wish);
-    for (int i = 0, k = 0; i < rank; i++) {
-        const bool joins = i == dim;
-        sizes[i] = joins ? cfxi_dim_fresh(x->dims, x->err) : element->sizes[k];
-        k += !(joins && stack);
-    }
-    cfxi_ev *made = NODE("ConcatFromSequence", list);
-    SET_INT("axis", dim);
-    SET_INT("new_axis", stack);
-    cfxi_ev *v = cfxi_export_of_datum(x, cfxi_export_own(x, cfx_datum_tensor(
-        cfx_tensor_new_abstract(element->dtype, sizes, (size_t)rank, x->allocator, x->err))));
-    if (v->broken || made->broken)
-        return &x->broken;
-    v->name = made->name;
-    v->scope = made->scope;
-    return v;
-}
-
-/* Whether there are items; `not`: whether there are none. */
-static cfxi_ev *filled(cfxi_export_call *c, cfxi_ev *list, bool yes)
-{
-    static const cfxi_ev flag = {.datum = {.kind = CFX_DATUM_BOOL, .symbolic = 1}};
-    cfxi_ev *length = NODE("SequenceLength", list);
-    length->dtype = CFX_DTYPE_INT64;
-    cfxi_ev *v = value_like(c->x, &flag, yes ? NODE("Greater", length, INT(0))
-                                             : NODE("Equal", length, INT(0)));
-    if (!v->broken)
-        v->shared = false;
-    return v;
-}
-
-cfxi_ev *cfxi_export_on_sequence(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
-{
-    cfxi_ev *first = n > 0 ? given[0] : NULL;
-    const bool whole = first && first->element;
-    switch ((int)c->op) {
-    case CFX_OPID_getitem: return item_at(c, first, given[1]);
-    case CFX_OPID_add: return joined(c, first, given[1]);
-    case CFX_OPID_is:
-    case CFX_OPID_is_not:
-        if (cfxi_export_is_none(first) || cfxi_export_is_none(given[1]))
-            return cfxi_export_of_datum(c->x, cfx_datum_bool(c->op == CFX_OPID_is_not));
-        break;
-    case CFX_OPID_len:
-        if (whole)
-            return length_of(c, first);
-        break;
-    case CFX_OPID_bool:
-    case CFX_OPID_not:
-        if (whole)
-            return filled(c, first, c->op == CFX_OPID_bool);
-        break;
-    case CFX_OPID_list:
-    case CFX_OPID_tuple:
-        return first;
-    case CFX_OPID_stack:
-    case CFX_OPID_cat:
-        if (whole)
-            return concatenated(c, first, given, n, c->op == CFX_OPID_stack);
-        break;
-    default: break;
-    }
-    return cfxi_export_refuse(c, "'%s' of a list whose length only a run knows cannot be written; "
-                              "stack the list first", cfx_operator_name(c->op));
+    if (!add_types(c, list, &element))
+        return NULL;
+    return element;
 }

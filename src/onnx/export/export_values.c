@@ -20,8 +20,7 @@ cfx_dtype cfxi_export_dtype(const cfxi_ev *v)
     return cfxi_rt_is_number(v->datum) ? cfxi_rt_scalar_dtype(v->datum) : v->dtype;
 }
 
-/* Whether a name of scope `s` can be used in the present one. */
-static bool is_visible(const cfxi_exporter *x, const cfxi_export_scope *s)
+bool cfxi_export_is_visible(const cfxi_exporter *x, const cfxi_export_scope *s)
 {
     const cfxi_export_scope *at = x->scope;
     while (s && at && at != s)
@@ -40,6 +39,17 @@ int64_t cfxi_export_known_size(const cfxi_exporter *x, const cfxi_ev *v, int64_t
     return size < 0 ? -1 : size;
 }
 
+/* Shape of a tensor: of one whose elements may have changed, too. */
+static cfxi_ev *new_shape(cfxi_exporter *x, cfxi_ev *v)
+{
+    cfxi_ev *root = cfxi_export_root(v);
+    const bool stale = root->stale;
+    root->stale = false;
+    cfxi_ev *made = cfxi_export_node(x, "Shape", &v, 1);
+    root->stale = stale;
+    return made;
+}
+
 cfxi_ev *cfxi_export_shape(cfxi_exporter *x, cfxi_ev *v)
 {
     int64_t sizes[CFX_MAX_DIMS];
@@ -49,8 +59,8 @@ cfxi_ev *cfxi_export_shape(cfxi_exporter *x, cfxi_ev *v)
         known = (sizes[i] = cfxi_export_known_size(x, v, i)) >= 0 && known;
     if (known)
         return cfxi_export_const_ints(x, sizes, (size_t)v->rank);
-    if (!v->shape || !is_visible(x, v->shape->scope))
-        v->shape = cfxi_export_node(x, "Shape", &v, 1);
+    if (!v->shape || !cfxi_export_is_visible(x, v->shape->scope))
+        v->shape = new_shape(x, v);
     return v->shape;
 }
 
@@ -59,12 +69,12 @@ cfxi_ev *cfxi_export_size(cfxi_exporter *x, cfxi_ev *v, int64_t dim)
     if (v->broken || v->rank < 0)
         return &x->broken;
     dim = dim < 0 ? dim + v->rank : dim;
-    if (v->dims[dim])
-        return v->dims[dim];
+    const int64_t known = cfxi_export_known_size(x, v, dim);
+    if (v->dims[dim] && cfxi_export_is_known(v->dims[dim]) == (known >= 0))
+        return v->dims[dim];  /* else it was known on some way, and is not here */
     cfxi_ev *size = cfxi_export_room(x, 1, sizeof *size);
     if (!size)
         return &x->broken;
-    const int64_t known = cfxi_export_known_size(x, v, dim);
     *size = (cfxi_ev){.rank = 0, .of = v, .dim = dim};
     size->datum = cfx_datum_int(known >= 0 ? known : v->sizes[dim]);
     size->datum.symbolic = known < 0;
@@ -83,12 +93,23 @@ static const char *make_size(cfxi_exporter *x, cfxi_ev *v)
     return v->name = made->name;
 }
 
+static const char *refuse_stale(cfxi_exporter *x, cfxi_ev *root)
+{
+    cfxi_export_call c = {.x = x, .node = x->at};
+    root->broken = true;  /* told once */
+    cfxi_export_refuse(&c, "it reads a tensor that was changed only if a branch or a loop has "
+                       "returned that very tensor; return a copy from there");
+    return "";
+}
+
 const char *cfxi_export_name(cfxi_exporter *x, cfxi_ev *v)
 {
     if (v->broken || x->failed)
         return "";
     v = cfxi_export_fresh(x, v);
-    if (v->name && is_visible(x, v->scope))
+    if (cfxi_export_root(v)->stale)
+        return refuse_stale(x, cfxi_export_root(v));
+    if (v->name && cfxi_export_is_visible(x, v->scope))
         return v->name;
     if (cfxi_export_is_known(v)) {
         cfxi_ev *made = cfxi_export_number(x, cfxi_export_dtype(v), v->datum);
@@ -206,6 +227,20 @@ cfxi_ev *cfxi_export_of_datum(cfxi_exporter *x, cfx_datum d)
     v->n = v->items ? n : 0;
     for (size_t i = 0; i < v->n; i++)
         v->items[i] = cfxi_export_of_datum(x, items[i]);
+    return v;
+}
+
+cfxi_ev *cfxi_export_made(cfxi_exporter *x, const cfxi_ev *made, cfx_dtype dtype,
+                          const int64_t *sizes, int rank)
+{
+    cfx_tensor *t = cfx_tensor_new_abstract(dtype, sizes, (size_t)rank, x->allocator, x->err);
+    if (!t)
+        return cfxi_export_fail(x);
+    cfxi_ev *v = cfxi_export_of_datum(x, cfxi_export_own(x, cfx_datum_tensor(t)));
+    if (v->broken || made->broken)
+        return &x->broken;
+    v->name = made->name;
+    v->scope = made->scope;
     return v;
 }
 

@@ -87,7 +87,7 @@ static bool is_constant(cfx_datum d)
     return d.kind != CFX_DATUM_TENSOR && !d.symbolic;
 }
 
-static void note_type(cfxi_exporter *x, const cfxi_ev *v)
+void cfxi_export_note_type(cfxi_exporter *x, const cfxi_ev *v)
 {
     cfxi_vec *values = &x->scope->values;
     if (!v->name || x->failed)
@@ -163,7 +163,7 @@ static cfxi_ev *adopt(cfxi_exporter *x, cfxi_ev *v, cfx_datum known, const cfx_n
     own->maybe_none = v->maybe_none;
     own->shared = v->shared;
     if (is_new && own->rank >= 0)
-        note_type(x, own);
+        cfxi_export_note_type(x, own);
     return own;
 }
 
@@ -344,7 +344,9 @@ static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
             *x->err = why;
             return cfxi_export_fail(x);
         }
-        return cfxi_export_refuse(c, "types and sizes are not known: %s", why.message);
+        cfxi_ev *list = cfxi_export_by_sequence(c, given, n);
+        return list ? list : cfxi_export_refuse(c, "types and sizes are not known: %s",
+                                                why.message);
     }
     if (cfx_operator_flags(c->op) & CFX_OPERATOR_CHECKS)
         note_check(c);
@@ -523,6 +525,7 @@ cfxi_onnx_graph *cfxi_export_scope_end(cfxi_exporter *x, const char *name)
     }
     cfxi_base_vec_free(&s->nodes, sizeof(cfxi_onnx_node), x->allocator);
     cfxi_base_vec_free(&s->values, sizeof(cfxi_onnx_value), x->allocator);
+    cfxi_base_vec_free(&s->written, sizeof(cfxi_export_written), x->allocator);
     x->scope = s->outer;
     return x->failed ? NULL : g;
 }

@@ -96,7 +96,8 @@ static cfxi_ev *view_of(cfxi_exporter *x, const cfxi_export_alias *view, cfxi_ev
 
 cfxi_ev *cfxi_export_fresh(cfxi_exporter *x, cfxi_ev *v)
 {
-    if (!v->view || v->seen == cfxi_export_root(v)->version)
+    if (!v->view || (v->seen == cfxi_export_root(v)->version &&
+                     (!v->name || cfxi_export_is_visible(x, v->scope))))
         return v;
     const uint32_t now = cfxi_export_root(v)->version;
     cfxi_ev *made = view_of(x, v->view, cfxi_export_fresh(x, v->view->base));
@@ -113,16 +114,7 @@ static cfxi_ev *numbered(cfxi_export_call *c, const cfxi_ev *base, cfxi_ev *flat
 {
     cfxi_ev *count = NODE("Size", flat);
     cfxi_ev *made = NODE("Reshape", NODE("Range", INT(0), count, INT(1)), shape);
-    cfx_tensor *t = cfx_tensor_new_abstract(CFX_DTYPE_INT64, base->sizes, (size_t)base->rank,
-                                            c->x->allocator, c->x->err);
-    if (!t)
-        return cfxi_export_fail(c->x);
-    cfxi_ev *v = cfxi_export_of_datum(c->x, cfxi_export_own(c->x, cfx_datum_tensor(t)));
-    if (v->broken || made->broken)
-        return &c->x->broken;
-    v->name = made->name;
-    v->scope = made->scope;
-    return v;
+    return cfxi_export_made(c->x, made, CFX_DTYPE_INT64, base->sizes, base->rank);
 }
 
 /* `base` with `elements` where the view shows it. */
@@ -138,13 +130,18 @@ static cfxi_ev *put_back(cfxi_export_call *c, const cfxi_export_alias *view, cfx
     return NODE("Reshape", all, shape);
 }
 
+void cfxi_export_rename(cfxi_ev *root, const cfxi_ev *made)
+{
+    root->name = made->name;
+    root->scope = made->scope;
+    root->broken = made->broken;
+    root->path = NULL;
+    root->shape = NULL;
+}
+
 static void take(cfxi_ev *v, const cfxi_ev *made, uint32_t version)
 {
-    v->name = made->name;
-    v->scope = made->scope;
-    v->broken = made->broken;
-    v->path = NULL;
-    v->shape = NULL;
+    cfxi_export_rename(v, made);
     v->seen = version;
 }
 
@@ -162,6 +159,111 @@ static void keep(cfxi_exporter *x, cfxi_ev *root)
     ((cfxi_export_kept *)x->kept.data)[x->kept.size++] = (cfxi_export_kept){root, name, type};
 }
 
+/* ---- tensors that may be the same ---------------------------------------------------------- */
+
+static void add_partner(cfxi_exporter *x, cfxi_ev *a, cfxi_ev *b)
+{
+    cfxi_export_partner *p = cfxi_export_room(x, 1, sizeof *p);
+    if (!p)
+        return;
+    *p = (cfxi_export_partner){b, a->partners};
+    a->partners = p;
+}
+
+void cfxi_export_partner_with(cfxi_exporter *x, cfxi_ev *a, cfxi_ev *b)
+{
+    a = cfxi_export_root(a);
+    b = cfxi_export_root(b);
+    if (a == b)
+        return;
+    add_partner(x, a, b);
+    add_partner(x, b, a);
+}
+
+/* The partners of a tensor that is written to, and theirs, are not known any more. False: one of
+ * them is the model's own. */
+static bool spoil_partners(cfxi_exporter *x, cfxi_ev *root)
+{
+    cfxi_vec all = {0};
+    bool good = true;
+    const cfxi_ev *at = root;
+    for (size_t next = 0; at && good; next++) {
+        for (const cfxi_export_partner *p = at->partners; p && good; p = p->next) {
+            cfxi_ev *other = cfxi_export_root(p->of);
+            if (other == root || other->stale)
+                continue;
+            other->stale = true;
+            good = !other->path && cfxi_base_vec_reserve(&all, 1, sizeof other, x->allocator);
+            if (good)
+                ((cfxi_ev **)all.data)[all.size++] = other;
+            else if (!other->path)
+                cfxi_export_fail(x);
+        }
+        at = next < all.size ? ((cfxi_ev **)all.data)[next] : NULL;
+    }
+    cfxi_base_vec_free(&all, sizeof(cfxi_ev *), x->allocator);
+    return good;
+}
+
+/* ---- what a branch or a loop writes to ----------------------------------------------------- */
+
+void cfxi_export_note_written(cfxi_exporter *x, cfxi_ev *root)
+{
+    cfxi_vec *written = &x->scope->written;
+    if (!cfxi_base_vec_reserve(written, 1, sizeof(cfxi_export_written), x->allocator)) {
+        cfxi_export_fail(x);
+        return;
+    }
+    ((cfxi_export_written *)written->data)[written->size++] = (cfxi_export_written){root, *root};
+}
+
+void cfxi_export_restore(cfxi_exporter *x)
+{
+    const cfxi_export_written *written = x->scope->written.data;
+    for (size_t i = 0; i < x->scope->written.size; i++) {
+        cfxi_ev *root = written[i].root;
+        cfxi_export_rename(root, &written[i].before);
+        root->path = written[i].before.path;
+        root->version++;  /* views are made anew */
+    }
+}
+
+static bool is_noted(const cfxi_exporter *x, const cfxi_ev *root)
+{
+    const cfxi_export_written *written = x->scope->written.data;
+    for (size_t i = 0; i < x->scope->written.size; i++)
+        if (written[i].root == root)
+            return true;
+    return false;
+}
+
+cfxi_ev *cfxi_export_snapshot(cfxi_exporter *x, cfxi_ev *v)
+{
+    cfxi_ev *made = cfxi_export_of_datum(x, v->datum);
+    if (made->broken || v->broken)
+        return &x->broken;
+    made->name = cfxi_export_name(x, v);
+    made->scope = cfxi_export_fresh(x, v)->scope;
+    made->origin = cfxi_export_root(v);
+    return made;
+}
+
+cfxi_ev *cfxi_export_freeze(cfxi_exporter *x, cfxi_ev *v)
+{
+    if (v->datum.kind == CFX_DATUM_TENSOR)
+        return is_noted(x, cfxi_export_root(v)) ? cfxi_export_snapshot(x, v) : v;
+    if (v->n == 0 || x->scope->written.size == 0)
+        return v;
+    cfxi_ev *made = cfxi_export_list(x, v->items, v->n);
+    for (size_t i = 0; i < made->n; i++)
+        made->items[i] = cfxi_export_freeze(x, v->items[i]);
+    if (!made->broken)
+        made->datum = v->datum;
+    return made;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
 cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements)
 {
     cfxi_exporter *x = c->x;
@@ -169,12 +271,14 @@ cfxi_ev *cfxi_export_write(cfxi_export_call *c, cfxi_ev *v, cfxi_ev *elements)
     if (root->datum.kind != CFX_DATUM_TENSOR)
         return cfxi_export_refuse(c, "it writes to a value that is not a tensor of the graph");
     if (root->shared || v->shared)
+        return cfxi_export_refuse(c, "it writes to a tensor that is in a list whose length only a "
+                                  "run knows; put a copy there");
+    if (!spoil_partners(x, root))
         return cfxi_export_refuse(c, "it writes to a tensor that a branch or a loop has returned, "
-                                  "which may be one of several; return a copy from there");
-    if (root->scope != x->scope && x->scope->outer)
-        return cfxi_export_refuse(c, "a branch or a loop writes to a tensor from outside of it; "
-                                  "return the new value from the branch instead");
-    if (root->path)
+                                  "which may be one of the model's; return a copy from there");
+    if (x->scope->outer && root->scope != x->scope)
+        cfxi_export_note_written(x, root);
+    else if (root->path)
         keep(x, root);
     elements = cfxi_export_cast(x, elements, v->dtype);
     cfxi_ev *made = elements;

@@ -13,6 +13,7 @@
  *     import_spelled.c     the rule of operators that ops.def spells
  *     import_control.c     If, Loop, Scan
  *     import_signature.c   signature.ir
+ *     import_defaults.c    inputs that an initializer gives a value
  */
 #ifndef CFXI_IMPORT_ENGINE_IMPL_H
 #define CFXI_IMPORT_ENGINE_IMPL_H
@@ -78,6 +79,7 @@ typedef struct cfxi_import {
     cfxi_hash_key key;           /* of names */
     cfxi_hash_set rows;          /* of operators that have been looked for */
     cfxi_hash_set functions;     /* of cfxi_onnx_function: see cfxi_import_list_functions */
+    cfxi_hash_set defaults;      /* of cfxi_onnx_tensor: initializers that are inputs, too */
     cfxi_vec tensors;            /* of cfx_tensor *: retained until the end */
     cfxi_pointers by_data;       /* elements -> tensor: tied weights are one */
     cfx_scope *trace;            /* while the graph is walked */
@@ -185,9 +187,22 @@ static inline bool cfxi_import_is_given(const cfxi_imported *v)
     return v && v->kind != CFXI_IMPORTED_NONE;
 }
 
+/* The variable as one of that type, if nothing else is known of it. (import_declared.c) */
+cfx_var cfxi_import_typed(cfxi_import *m, cfx_var v, const cfxi_onnx_type *type);
+
+/* ---- inputs with defaults (import_defaults.c) ---------------------------------------------- */
+
+/* Finds them; false if memory is out. */
+bool cfxi_import_list_defaults(cfxi_import *m);
+/* What the input of that name is if nobody gives it; NULL: it must be given, or it is no input. */
+const cfxi_onnx_tensor *cfxi_import_default_of(const cfxi_import *m, cfxi_text name);
+/* The input, or that tensor if the input is None. */
+cfx_var cfxi_import_or_default(cfxi_import *m, cfx_var given, const cfxi_onnx_value *input,
+                               const cfxi_onnx_tensor *t);
+
 /* ---- signature (import_signature.c) -------------------------------------------------------- */
 
-/* The inputs of the graph that are no initializers, as cfx_class and cfx_trace_options want them,
+/* The inputs of the graph that are no constants, those with defaults last, as cfx_class and cfx_trace_options want them,
  * and signature.ir. Names of inputs are made identifiers, each once. */
 typedef struct cfxi_import_inputs {
     const cfxi_onnx_value **values;  /* in the arena */

@@ -17,8 +17,9 @@ static bool define_inputs(cfxi_import *m, cfxi_import_frame *f, const cfxi_impor
             return false;
         }
         const cfxi_onnx_type *type = in->values[i]->type;
+        const cfxi_onnx_tensor *usual = cfxi_import_default_of(m, in->values[i]->name);
         v->kind = CFXI_IMPORTED_VAR;
-        v->var = vars[i];
+        v->var = usual ? cfxi_import_or_default(m, vars[i], in->values[i], usual) : vars[i];
         v->graph = cfxi_capture_scope_graph(m->trace);
         if (type && type->tensor && cfxi_onnx_narrow_bits(type->tensor->dtype))
             v->type = type->tensor->dtype;
@@ -151,6 +152,7 @@ static void import_free(cfxi_import *m)
     cfxi_base_pointers_free(&m->by_data, m->allocator);
     cfxi_base_set_free(&m->rows, m->allocator);
     cfxi_base_set_free(&m->functions, m->allocator);
+    cfxi_base_set_free(&m->defaults, m->allocator);
     cfx_scope_free(m->eager);
     cfxi_onnx_source_close(&m->source);
     cfxi_base_arena_release(&m->arena);
@@ -172,7 +174,7 @@ static cfx_package *import_bytes(cfxi_bytes *bytes, const char *folder, const ch
         cfx_error_set(err, CFX_E_VALUE, "the file has no graph: it is not an ONNX model");
     else if (m.model && m.model->graph->outputs.n == 0)
         cfx_error_set(err, CFX_E_VALUE, "the graph has no outputs");
-    else if (m.model && !cfxi_import_list_functions(&m))
+    else if (m.model && (!cfxi_import_list_functions(&m) || !cfxi_import_list_defaults(&m)))
         cfxi_base_nomem(err);
     else if (m.model && cfxi_import_check(&m, err) == CFX_OK)
         p = trace(&m, err);

@@ -86,6 +86,15 @@ void cfxi_import_declare(cfxi_import_call *c, size_t i)
         v->var = with_fact(c, n, t, v->var);
 }
 
+cfx_var cfxi_import_typed(cfxi_import *m, cfx_var v, const cfxi_onnx_type *type)
+{
+    cfxi_import_call c = {.scope = m->trace, .import = m};
+    cfx_error err = {0};
+    cfx_node *n = unknown_node(&c, v);
+    cfx_tensor *t = n && type && type->tensor ? abstract_of(m, type->tensor, &err) : NULL;
+    return t ? with_fact(&c, n, t, v) : v;
+}
+
 cfx_var cfxi_import_assume(cfxi_import_call *c, cfx_var v, cfx_dtype dtype, int rank)
 {
     int64_t sizes[CFX_MAX_DIMS];

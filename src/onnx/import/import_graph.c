@@ -78,8 +78,11 @@ static cfx_status add_initializer(cfxi_import *m, cfxi_import_frame *f,
 cfx_status cfxi_import_initializers(cfxi_import *m, cfxi_import_frame *f, const cfxi_onnx_graph *g,
                                     cfx_error *err)
 {
-    for (size_t i = 0; i < g->initializers.n; i++)
-        CFX_TRY(add_initializer(m, f, &g->initializers.items[i], NULL, err));
+    for (size_t i = 0; i < g->initializers.n; i++) {
+        const cfxi_onnx_tensor *t = &g->initializers.items[i];
+        if (g != m->model->graph || !cfxi_import_default_of(m, t->name))
+            CFX_TRY(add_initializer(m, f, t, NULL, err));
+    }
     for (size_t i = 0; i < g->sparse_initializers.n; i++) {
         const cfxi_onnx_sparse *s = &g->sparse_initializers.items[i];
         if (!s->values)

@@ -79,8 +79,13 @@ cfx_var cfxi_import_concat_from_sequence(cfxi_import_call *c)
 static cfx_var parts_of(cfxi_import_call *c)
 {
     cfx_scope *s = c->scope;
-    const cfx_var x = cfxi_import_in(c, 0);
-    const cfx_var axis = cfx_v(cfxi_import_int(c, "axis", 0));
+    const int64_t dim = cfxi_import_int(c, "axis", 0);
+    const int rank = cfxi_import_rank(c, 0);
+    const int from_start = rank < 0 ? -1 : cfxi_import_axis(c, dim, rank);
+    const bool known = from_start >= 0 && cfxi_import_size(c, 0, from_start).kind == CFX_VAR_INT;
+    const cfx_var in = cfxi_import_in(c, 0);
+    const cfx_var x = known ? in : cfxi_import_unknown(c, in);  /* a list of any length */
+    const cfx_var axis = cfx_v(dim);
     if (!cfxi_import_has(c, 1))
         return cfxi_import_int(c, "keepdims", 1) ? cfx_split(s, x, 1, .dim = axis)
                                                  : cfx_unbind(s, x, .dim = axis);

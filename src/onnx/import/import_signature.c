@@ -134,11 +134,13 @@ static cfx_status write_type(writer *w, const cfxi_onnx_value *v, cfx_error *err
 
 static cfx_status write_input(writer *w, const cfxi_import_inputs *in, size_t i, cfx_error *err)
 {
+    static const cfxi_onnx_value any = {.type = NULL};  /* None, or what the file says */
     const cfxi_text name = in->values[i]->name;
     cfxi_base_out_printf(&w->shapes, "%s%s=", i ? ", " : "", in->names[i]);
     cfxi_base_out_str(&w->signature, i ? ", (" : "(");
     cfxi_base_out_quoted(&w->signature, name.data, name.size, '"');
-    CFX_TRY(write_type(w, in->values[i], err));
+    const bool optional = cfxi_import_default_of(w->m, name) != NULL;
+    CFX_TRY(write_type(w, optional ? &any : in->values[i], err));
     cfxi_base_out_str(&w->signature, ")");
     return CFX_OK;
 }
@@ -177,22 +179,30 @@ static cfx_status write_all(cfxi_import *m, cfxi_import_inputs *in, cfx_error *e
     return status != CFX_OK ? status : end != CFX_OK ? end : last;
 }
 
-/* The inputs that are no initializers, with names. */
+static cfx_status add_input(cfxi_import *m, cfxi_import_inputs *in, const cfxi_onnx_value *v,
+                            bool optional, cfx_error *err)
+{
+    const char *name = unique(m, in, v->name);
+    if (!name || cfx_buffer_append(&in->list, ", ", in->n ? 2 : 0) != CFX_OK ||
+        cfx_buffer_append(&in->list, name, strlen(name)) != CFX_OK ||
+        cfx_buffer_append(&in->list, "=None", optional ? 5 : 0) != CFX_OK)
+        return cfxi_base_nomem(err);
+    in->values[in->n] = v;
+    in->names[in->n++] = name;
+    return CFX_OK;
+}
+
+/* The inputs with names: those that must be given, then those with defaults. */
 static cfx_status list_inputs(cfxi_import *m, cfxi_import_inputs *in, const cfxi_hash_set *names,
                               cfx_error *err)
 {
     const cfxi_onnx_graph *g = m->model->graph;
-    for (size_t i = 0; i < g->inputs.n; i++) {
-        const cfxi_onnx_value *v = &g->inputs.items[i];
-        if (is_initializer(m, names, v->name))
-            continue;
-        const char *name = unique(m, in, v->name);
-        if (!name || cfx_buffer_append(&in->list, ", ", in->n ? 2 : 0) != CFX_OK ||
-            cfx_buffer_append(&in->list, name, strlen(name)) != CFX_OK)
-            return cfxi_base_nomem(err);
-        in->values[in->n] = v;
-        in->names[in->n++] = name;
-    }
+    for (size_t i = 0; i < g->inputs.n; i++)
+        if (!is_initializer(m, names, g->inputs.items[i].name))
+            CFX_TRY(add_input(m, in, &g->inputs.items[i], false, err));
+    for (size_t i = 0; i < g->inputs.n; i++)
+        if (cfxi_import_default_of(m, g->inputs.items[i].name))
+            CFX_TRY(add_input(m, in, &g->inputs.items[i], true, err));
     return CFX_OK;
 }
 

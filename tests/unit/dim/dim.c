@@ -184,6 +184,32 @@ TEST(what_cannot_be_solved_is_remembered)
     cfx_dims_free(dims);
 }
 
+/* What is assumed on one way does not hold on another. */
+TEST(assumptions_are_taken_back)
+{
+    cfx_error err = {0};
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    const int64_t n = parsed(dims, "N");
+    const int64_t m = parsed(dims, "M");
+    cfx_dim_expect_le(dims, n, 10);
+    const cfxi_dim_state before = cfxi_dim_mark(dims);
+    CHECK(cfx_dim_expect_eq(dims, n, m));
+    CHECK(cfx_dim_expect_eq(dims, n, 3));
+    CHECK(cfx_dim_expect_eq(dims, parsed(dims, "K%4"), 0));
+    CHECK(cfx_dim_expect_le(dims, parsed(dims, "A*B"), parsed(dims, "C")));
+    CHECK_INT_EQ(3, cfxi_dim_resolve(dims, m, &err));
+    CHECK_STR_EQ("K", printed(dims, cfx_dim_mul(dims, parsed(dims, "K//4"), 4, &err)));
+    cfxi_dim_undo(dims, before);
+    CHECK_INT_EQ(-1, cfx_dim_compare_eq(dims, n, m));
+    CHECK_INT_EQ(-1, cfx_dim_compare_eq(dims, n, 3));
+    CHECK_INT_EQ(0, cfx_dim_compare_eq(dims, n, 11));  /* from before the mark */
+    CHECK_INT_EQ(-1, cfx_dim_compare_eq(dims, parsed(dims, "4*(K//4)"), parsed(dims, "K")));
+    CHECK(cfx_dim_expect_eq(dims, n, 4));
+    CHECK_INT_EQ(4, cfxi_dim_resolve(dims, n, &err));
+    CHECK(err.status == CFX_OK);
+    cfx_dims_free(dims);
+}
+
 TEST(divisions_that_leave_nothing)
 {
     cfx_dims *dims = cfx_dims_new(NULL, NULL);
