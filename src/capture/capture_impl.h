@@ -29,6 +29,7 @@
 #include "runtime/runtime_impl.h"
 
 #include <cfx/capture.h>
+#include <cfx/compile.h>
 #include <cfx/library.h>
 #include <cfx/lower.h>
 #include <cfx/nn.h>

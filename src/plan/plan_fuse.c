@@ -480,7 +480,8 @@ static void take_factors_of_image(const fuser *f, fusion *u, uint32_t first)
 {
     cfxi_problem *p = &u->problem;
     uint32_t number;
-    const bool pixels = p->kind == CFXI_PRODUCT && p->conv.batch > 0 && p->m > p->conv.batch;
+    const bool pixels = p->kind == CFXI_PRODUCT && !cfxi_backend_rounds(p) && p->conv.batch > 0 &&
+                        p->m > p->conv.batch;
     const cfxi_step *s = pixels && u->num_steps < MOST_STEPS &&
                                  u->num_operands < CFXI_MOST_OPERANDS
                              ? only_source(f, u->x, first, &number) : NULL;
