@@ -275,7 +275,7 @@ replay: $(FUZZ_BIN)
 # Data races: the tests that use threads.
 tsan:
 	$(Q)$(MAKE) --no-print-directory TSAN=1 tsan-run
-tsan-run: $(addprefix $(B)/tests/,pool recycle gemm conv products program session plan peak \
+tsan-run: $(addprefix $(B)/tests/,pool recycle gemm conv products program session plan growing peak \
 		concurrent library_call executable)
 	$(Q)bad=0; for t in $^; do $$t || bad=$$((bad + 1)); done; \
 	echo "tsan: $$(($(words $^) - bad)) passed, $$bad failed"; exit $$bad

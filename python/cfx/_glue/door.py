@@ -9,7 +9,7 @@ from typing import Any
 
 from .binding import Parameters
 from .stored import Classes, adopted, tree_of, with_classes
-from .structure import Flattened, Rebuilt, Tree, is_whole_class
+from .structure import Flattened, Rebuilt, Tree, is_whole
 
 
 def plain(value: Any) -> Any:
@@ -61,7 +61,7 @@ class Structured:
         """The inputs of the graph, and the caller's objects; TypeError if it is not for these
         arguments."""
         values = self.parameters.bind(args, kwargs)
-        if self.flat and all(is_whole_class(type(value)) for value in values):
+        if self.flat and all(map(is_whole, values)):
             return self._inputs(values), ()
         taken = Flattened()
         tree = taken.tree(values, ("",))

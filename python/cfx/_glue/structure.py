@@ -189,9 +189,14 @@ KINDS = {
 
 
 @functools.lru_cache(maxsize=64)
-def is_whole_class(cls: type) -> bool:
-    """Whether nobody looks into the objects of a class, whatever else is known of it."""
+def _is_whole_class(cls: Any) -> bool:
     return issubclass(cls, _WHOLE) or hasattr(cls, "__dlpack__")
+
+
+def is_whole(value: Any) -> bool:
+    """Whether nobody looks into a value, whatever else is known of its class."""
+    cls: Any = type(value)
+    return _is_whole_class(cls)
 
 
 def _kind_of(value: Any) -> str | None:

@@ -99,14 +99,15 @@ class _Member:
         return tuple(found)
 
     def __call__(self, values: tuple, session: Any, structures: dict[str, Any]) -> Any:
-        call = self.entry.enter(None, values) if self.entry is not None else None
-        if call is None:
+        entry = self.entry
+        call = entry.enter(None, values) if entry is not None else None
+        if entry is None or call is None:
             return self._call_slowly(values, session, structures)
         try:
             results = self.lowered._run_now(*call.inputs)
         except AssertionError as error:
             raise_guard_failure(error)
-        return self.entry.leave(results)
+        return entry.leave(results)
 
     def _call_slowly(self, values: tuple, session: Any, structures: dict[str, Any]) -> Any:
         """For arguments of every kind, and programs that change attributes."""
