@@ -20,7 +20,7 @@ static const double HIDES = -1e30;
 
 typedef struct finder {
     cfxi_plan *plan;
-    cfxi_groups groups;
+    const cfxi_groups *groups;
     cfx_error *err;
 } finder;
 
@@ -37,30 +37,11 @@ typedef struct attention {
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
-static cfx_tensor *tensor_arg(const cfxi_step *s, size_t i)
-{
-    return i < s->num_args && s->args[i].kind == CFX_DATUM_TENSOR ? s->args[i].as.tensor : NULL;
-}
-
 /* A tensor whose rows lie side by side, as the kernel reads them. */
 static bool has_rows(const cfx_tensor *t, size_t row)
 {
     return t && t->dtype == CFX_DTYPE_FLOAT32 && t->ndim >= 2 && t->stride[row] == 4 &&
            cfxi_tensor_has_whole_strides(t) && cfxi_tensor_numel(t) > 0;
-}
-
-/* The step that gives a tensor exactly as it lies, and of which `reader` is the only reader. */
-static cfxi_step *giver_of(const finder *f, const cfx_tensor *t, uint32_t reader, uint32_t *step)
-{
-    const uint32_t number = t ? cfxi_plan_number(f->plan, t) : CFXI_NONE;
-    if (number == CFXI_NONE || cfxi_plan_only_reader(&f->groups, number) != reader)
-        return NULL;
-    *step = f->groups.writer[cfxi_plan_tensor(f->plan, number)->memory];
-    cfxi_step *s = *step != CFXI_NONE ? cfxi_plan_step(f->plan, *step) : NULL;
-    const bool lies = s && s->num_results == 1 && !s->kernel &&
-                      cfxi_plan_tensor(f->plan, number)->offset == 0 &&
-                      cfxi_plan_lie_alike(t, s->results[0].as.tensor);
-    return lies ? s : NULL;
 }
 
 /* ---- masks --------------------------------------------------------------------------------- */
@@ -199,8 +180,8 @@ static bool is_product(const cfxi_step *s)
 /* The product of queries and keys. */
 static bool take_product(attention *a, const cfxi_step *s)
 {
-    const cfx_tensor *q = tensor_arg(s, 0);
-    const cfx_tensor *k = tensor_arg(s, 1);
+    const cfx_tensor *q = cfxi_plan_tensor_arg(s, 0);
+    const cfx_tensor *k = cfxi_plan_tensor_arg(s, 1);
     if (!q || !k || !has_rows(q, (size_t)q->ndim - 1) || !has_rows(k, (size_t)k->ndim - 2))
         return false;
     a->q = q;
@@ -217,12 +198,12 @@ static bool take_sum(const finder *f, attention *a, const cfxi_step *s, uint32_t
     if (s->args[2].kind != CFX_DATUM_INT || s->args[2].as.i != 1)
         return false;
     for (size_t k = 0; k < 2; k++) {
-        cfx_tensor *mask = tensor_arg(s, 1 - k);
+        cfx_tensor *mask = cfxi_plan_tensor_arg(s, 1 - k);
         if (a->own != before.own)
             cfx_tensor_release(a->own);
         *a = before;
         if (mask && add_mask(f, a, mask, s->results[0].as.tensor) &&
-            go_back(f, a, tensor_arg(s, k), step))
+            go_back(f, a, cfxi_plan_tensor_arg(s, k), step))
             return true;
     }
     return false;
@@ -232,17 +213,17 @@ static bool take_sum(const finder *f, attention *a, const cfxi_step *s, uint32_t
 static bool take_hidden(const finder *f, attention *a, const cfxi_step *s, uint32_t step)
 {
     const bool where = s->op == CFX_OPID_where;
-    cfx_tensor *mask = tensor_arg(s, where ? 0 : 1);
+    cfx_tensor *mask = cfxi_plan_tensor_arg(s, where ? 0 : 1);
     double number;
     return mask && number_of(s->args[2], &number) &&
            hide(f, a, mask, !where, number, s->results[0].as.tensor) &&
-           go_back(f, a, tensor_arg(s, where ? 1 : 0), step);
+           go_back(f, a, cfxi_plan_tensor_arg(s, where ? 1 : 0), step);
 }
 
 /* Scores times a number. */
 static bool take_factor(const finder *f, attention *a, uint32_t step)
 {
-    const cfxi_element *e = &f->groups.elements[step];
+    const cfxi_element *e = &f->groups->elements[step];
     const bool first = e->n == 2 && e->args[0] == CFXI_NONE;
     const bool one = e->n == 2 && (e->args[0] == CFXI_NONE) != (e->args[1] == CFXI_NONE);
     if (!e->known || !one)
@@ -260,9 +241,10 @@ static bool take_factor(const finder *f, attention *a, uint32_t step)
 static bool go_back(const finder *f, attention *a, const cfx_tensor *t, uint32_t reader)
 {
     uint32_t step;
-    const cfxi_step *s = giver_of(f, t, reader, &step);
-    if (!s || a->num_steps == MOST_STEPS)
+    if (a->num_steps == MOST_STEPS ||
+        (step = cfxi_plan_only_giver(f->groups, t, reader)) == CFXI_NONE)
         return false;
+    const cfxi_step *s = cfxi_plan_step(f->plan, step);
     a->steps[a->num_steps++] = step;
     switch ((int)s->op) {
     case CFX_OPID_matmul: case CFX_OPID_bmm: return take_product(a, s);
@@ -275,7 +257,7 @@ static bool go_back(const finder *f, attention *a, const cfx_tensor *t, uint32_t
 /* Whether a softmax is over keys, in float32. */
 static bool is_over_keys(const cfxi_step *s)
 {
-    const cfx_tensor *x = s->op == CFX_OPID_softmax ? tensor_arg(s, 0) : NULL;
+    const cfx_tensor *x = s->op == CFX_OPID_softmax ? cfxi_plan_tensor_arg(s, 0) : NULL;
     return x && x->dtype == CFX_DTYPE_FLOAT32 && x->ndim >= 2 &&
            s->results[0].as.tensor->dtype == CFX_DTYPE_FLOAT32 &&
            (s->args[1].as.i == -1 || s->args[1].as.i == x->ndim - 1);
@@ -285,12 +267,11 @@ static bool is_over_keys(const cfxi_step *s)
 static cfxi_step *find_last(const finder *f, attention *a, uint32_t softmax, uint32_t *last)
 {
     const cfx_tensor *weights = cfxi_plan_step(f->plan, softmax)->results[0].as.tensor;
-    *last = cfxi_plan_only_reader(&f->groups, cfxi_plan_number(f->plan, weights));
+    *last = cfxi_plan_only_reader(f->groups, cfxi_plan_number(f->plan, weights));
     cfxi_step *s = *last != CFXI_NONE ? cfxi_plan_step(f->plan, *last) : NULL;
-    uint32_t giver;
-    a->v = s && is_product(s) ? tensor_arg(s, 1) : NULL;
-    return a->v && has_rows(a->v, (size_t)a->v->ndim - 1) && tensor_arg(s, 0) != a->v &&
-                   giver_of(f, tensor_arg(s, 0), *last, &giver) && giver == softmax
+    a->v = s && is_product(s) ? cfxi_plan_tensor_arg(s, 1) : NULL;
+    return a->v && has_rows(a->v, (size_t)a->v->ndim - 1) && cfxi_plan_tensor_arg(s, 0) != a->v &&
+                   cfxi_plan_only_giver(f->groups, cfxi_plan_tensor_arg(s, 0), *last) == softmax
                ? s : NULL;
 }
 
@@ -331,9 +312,9 @@ static cfx_tensor *header_in(const cfxi_step *copy, const cfx_tensor *view, cons
 static void skip_copy(const finder *f, cfxi_step *last, uint32_t number)
 {
     cfx_tensor *out = last->results[0].as.tensor;
-    const uint32_t reader = cfxi_plan_only_reader(&f->groups, cfxi_plan_number(f->plan, out));
+    const uint32_t reader = cfxi_plan_only_reader(f->groups, cfxi_plan_number(f->plan, out));
     cfxi_step *copy = reader != CFXI_NONE ? cfxi_plan_step(f->plan, reader) : NULL;
-    const cfx_tensor *view = copy ? tensor_arg(copy, 0) : NULL;
+    const cfx_tensor *view = copy ? cfxi_plan_tensor_arg(copy, 0) : NULL;
     const bool copies = copy && (copy->op == CFX_OPID_reshape || copy->op == CFX_OPID_contiguous ||
                                  copy->op == CFX_OPID_clone);
     if (!copies || reader < number || copy->num_results != 1 || !view ||
@@ -433,7 +414,7 @@ static cfx_status fuse_from(const finder *f, uint32_t softmax)
     cfx_status status = CFX_OK;
     if (s && s->num_results == 1 && !s->chosen &&
         has_rows(s->results[0].as.tensor, (size_t)s->results[0].as.tensor->ndim - 1) &&
-        go_back(f, &a, tensor_arg(cfxi_plan_step(f->plan, softmax), 0), softmax) &&
+        go_back(f, &a, cfxi_plan_tensor_arg(cfxi_plan_step(f->plan, softmax), 0), softmax) &&
         is_planned(f, a.q) && is_planned(f, a.keys) && is_planned(f, a.v)) {
         cfx_tensor *k = rows_of(a.keys, f->err);
         status = k ? make_step(f, &a, last, k) : CFX_E_NOMEM;
@@ -443,18 +424,11 @@ static cfx_status fuse_from(const finder *f, uint32_t softmax)
     return status;
 }
 
-cfx_status cfxi_plan_fuse_attention(cfxi_plan *plan, cfx_runtime *rt, cfx_error *err)
+cfx_status cfxi_plan_fuse_attention(cfxi_plan *plan, const cfxi_groups *groups, cfx_error *err)
 {
-    bool any = false;
-    for (size_t i = 0; i < plan->steps.size; i++)
-        any = any || is_over_keys(cfxi_plan_step(plan, i));
-    if (!any)
-        return CFX_OK;
-    finder f = {.plan = plan, .err = err};
-    cfx_status status = cfxi_plan_groups_find(&f.groups, plan, rt, err);
-    for (uint32_t i = 0; status == CFX_OK && i < plan->steps.size; i++)
+    const finder f = {plan, groups, err};
+    for (uint32_t i = 0; i < plan->steps.size; i++)
         if (is_over_keys(cfxi_plan_step(plan, i)))
-            status = fuse_from(&f, i);
-    cfxi_plan_groups_free(&f.groups);
-    return status;
+            CFX_TRY(fuse_from(&f, i));
+    return CFX_OK;
 }

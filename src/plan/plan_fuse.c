@@ -612,14 +612,26 @@ static cfx_status fuse_group(fuser *f, const cfxi_group *group)
     return replace(f, &u, &cfxi_backend_chain, NULL);
 }
 
+/* What several steps are together, and what has a kernel of its own: readers and groups are others
+ * afterwards. */
+static cfx_status fuse_patterns(fuser *f)
+{
+    cfx_status status = cfxi_plan_groups_find(&f->groups, f->plan, f->rt, f->err);
+    if (status == CFX_OK)
+        status = cfxi_plan_fuse_attention(f->plan, &f->groups, f->err);
+    if (status == CFX_OK)
+        status = cfxi_plan_fuse_norms(f->plan, &f->groups, f->err);
+    cfxi_plan_groups_free(&f->groups);
+    return status == CFX_OK ? cfxi_plan_lstms(f->plan, f->err) : status;
+}
+
 cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how *how,
                           cfx_error *err)
 {
     fuser f = {.plan = plan, .rt = rt, .how = how, .err = err};
     if (how->precision == CFX_PRECISION_BF16)
         f.bf16 = cfxi_rt_bf16(rt);
-    CFX_TRY(cfxi_plan_fuse_attention(plan, rt, err));
-    CFX_TRY(cfxi_plan_lstms(plan, err));
+    CFX_TRY(fuse_patterns(&f));
     cfx_status status = cfxi_plan_groups_find(&f.groups, plan, rt, err);
     for (uint32_t i = 0; status == CFX_OK && i < plan->steps.size; i++)
         if (!cfxi_plan_step(plan, i)->removed && !cfxi_plan_step(plan, i)->kernel)

@@ -74,6 +74,19 @@ uint32_t cfxi_plan_only_reader(const cfxi_groups *g, uint32_t tensor)
     return first < end ? g->readers[first] : CFXI_NONE;
 }
 
+uint32_t cfxi_plan_only_giver(const cfxi_groups *g, const cfx_tensor *t, uint32_t reader)
+{
+    const uint32_t number = t ? cfxi_plan_number(g->plan, t) : CFXI_NONE;
+    if (number == CFXI_NONE || cfxi_plan_only_reader(g, number) != reader)
+        return CFXI_NONE;
+    const uint32_t step = g->writer[cfxi_plan_tensor(g->plan, number)->memory];
+    const cfxi_step *s = step != CFXI_NONE ? cfxi_plan_step(g->plan, step) : NULL;
+    const bool lies = s && s->num_results == 1 && !s->kernel && !s->removed &&
+                      cfxi_plan_tensor(g->plan, number)->offset == 0 &&
+                      cfxi_plan_lie_alike(t, s->results[0].as.tensor);
+    return lies ? step : CFXI_NONE;
+}
+
 uint32_t cfxi_plan_only_group(const cfxi_groups *g, uint32_t tensor)
 {
     const uint32_t memory = cfxi_plan_tensor(g->plan, tensor)->memory;

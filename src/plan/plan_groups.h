@@ -46,6 +46,9 @@ static inline cfxi_group *cfxi_plan_group(const cfxi_groups *g, size_t i)
 }
 /* The only step that reads the memory of a tensor; CFXI_NONE if there is another, or none. */
 uint32_t cfxi_plan_only_reader(const cfxi_groups *g, uint32_t tensor);
+/* The step that gives a tensor of the plan exactly as it lies, and nothing else, if `reader` is all
+ * that reads it; else CFXI_NONE. `t` may be NULL. */
+uint32_t cfxi_plan_only_giver(const cfxi_groups *g, const cfx_tensor *t, uint32_t reader);
 /* The only group that reads the memory of a tensor, likewise. */
 uint32_t cfxi_plan_only_group(const cfxi_groups *g, uint32_t tensor);
 
@@ -53,5 +56,12 @@ uint32_t cfxi_plan_only_group(const cfxi_groups *g, uint32_t tensor);
  * tensor whose memory is input 0. False if there are too many. */
 bool cfxi_plan_group_chain(const cfxi_groups *g, const cfxi_group *group, uint32_t x,
                            cfxi_chain *chain, uint32_t inputs[CFXI_CHAIN_INPUTS]);
+
+/* ---- steps that are something together ----------------------------------------------------- */
+
+/* Makes attention that is written out one step. (plan_attention.c) */
+cfx_status cfxi_plan_fuse_attention(cfxi_plan *plan, const cfxi_groups *groups, cfx_error *err);
+/* Likewise norms. (plan_norm.c) */
+cfx_status cfxi_plan_fuse_norms(cfxi_plan *plan, const cfxi_groups *groups, cfx_error *err);
 
 #endif

@@ -122,6 +122,11 @@ cfxi_memory *cfxi_plan_add_memory(cfxi_plan *plan, cfxi_memory_kind kind, size_t
 cfx_status cfxi_plan_give_memory(cfxi_plan *plan, cfx_tensor *t, cfx_error *err);
 /* Enters the planned tensors of a datum into the table, once. */
 cfx_status cfxi_plan_list(cfxi_plan *plan, cfx_datum d, cfx_error *err);
+/* Argument i of a step, if it is a tensor; else NULL. */
+static inline cfx_tensor *cfxi_plan_tensor_arg(const cfxi_step *s, size_t i)
+{
+    return i < s->num_args && s->args[i].kind == CFX_DATUM_TENSOR ? s->args[i].as.tensor : NULL;
+}
 /* The number of a planned tensor; CFXI_NONE if its memory is not planned. */
 uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t);
 /* Whether two tensors lie alike: sizes, and strides where they matter. */
@@ -187,10 +192,6 @@ bool cfxi_plan_find_cuts(const cfxi_plan *a, const cfxi_plan *b, cfxi_cut *cuts)
 /* Gives products and convolutions with constant weights to back ends, with what follows them. */
 cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how *how,
                           cfx_error *err);
-
-/* Makes steps that are attention, written out, one each; before other steps are fused.
- * (plan_attention.c) */
-cfx_status cfxi_plan_fuse_attention(cfxi_plan *plan, cfx_runtime *rt, cfx_error *err);
 
 /* Gives layers of LSTMs with constant weights to their kernel. (plan_lstm.c) */
 cfx_status cfxi_plan_lstms(cfxi_plan *plan, cfx_error *err);
