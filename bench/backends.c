@@ -204,7 +204,7 @@ static void measure(const shape *s, const settings *o, double total[2])
     float *w = numbers(s->k * s->n * s->window * s->window, 0.2f);
     float *bias = numbers(s->n, 1);
     float *other = numbers(outputs, 2);
-    const cfxi_constants constants = {w, bias, NULL, NULL};
+    const cfxi_constants constants = {.w = w, .bias = bias};
     memset(both, 0, sizeof both);
     const cfxi_choosing built_in = {.allowed = CFXI_ALLOW_BUILT_IN};
     prepare(&both[0], cfxi_backend_choose(&p, &built_in), &p, &constants, outputs);

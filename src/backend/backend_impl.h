@@ -45,7 +45,8 @@ typedef enum cfxi_problem_kind { CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN } cf
 /* float32. Strides are in elements.
  *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
  *                out
- *                Where `scaled`, x[m][k] is multiplied by factors[m / rows][k] first
+ *                Where `scaled`, x[m][k] becomes clamp(x[m][k] * factors[m / rows][k] + shifts[k],
+ *                low, high) first
  *   CONVOLUTION  of images whose channels lie side by side (channels last), in out and, unless they
  *                are few, in x, with weights of any strides: `conv`, without the addresses
  *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements */
@@ -61,9 +62,11 @@ typedef struct cfxi_problem {
     int64_t w_k, w_n;
     struct {
         bool scaled;
-        size_t operand;  /* which of cfxi_run.operands: the factors, k of them side by side */
+        bool known;      /* factors and shifts are constants, the same for all rows */
+        size_t operand;  /* else: which of cfxi_run.operands: k factors side by side; no shifts */
         int64_t rows;    /* of x, that have the same factors, */
         int64_t step;    /* and from these to the next ones */
+        float low, high; /* NaN stays */
     } factors;
     cfxi_conv conv;
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
@@ -79,6 +82,7 @@ typedef struct cfxi_constants {
     const float *bias;  /* or NULL */
     const float *scale;
     struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
+    const float *factors, *shifts;  /* of x; k of each */
 } cfxi_constants;
 
 /* Operands of one run. */

@@ -25,6 +25,7 @@ typedef struct product_kernel {
     int64_t blocks;
     int64_t row;          /* floats from row to row of what tiles read */
     size_t scratch;       /* bytes of a block that is multiplied by factors; or 0 */
+    const float *factors, *shifts;  /* of x, if they are known */
     const float *bias;    /* or NULL */
     float *packed;
 } product_kernel;
@@ -78,9 +79,12 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     const int64_t panels = cfxi_tiles_panels(p->n);
     const int64_t sizes[8] = {p->n, p->k, p->w_n, p->w_k};
     const size_t columns = (size_t)panels * CFXI_PANEL;
-    const size_t room = sizeof(product_kernel) + columns * sizeof(float);
+    const size_t known = p->factors.scaled && p->factors.known ? (size_t)p->k : 0;
+    size_t room;
     size_t floats;
     bool fresh;
+    if (!cfxi_base_mul_size(columns + 2 * known, sizeof(float), sizeof(product_kernel), &room))
+        return cfxi_base_nomem(err), NULL;
     product_kernel *k = cfxi_base_alloc(allocator, room);
     if (!k)
         return cfxi_base_nomem(err), NULL;
@@ -103,6 +107,10 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     float *bias = (float *)(k + 1);
     cfxi_backend_pack_bias(bias, p->n, c->bias);
     k->bias = c->bias ? bias : NULL;
+    if (known) {
+        k->factors = memcpy(bias + columns, c->factors, known * sizeof(float));
+        k->shifts = memcpy(bias + columns + known, c->shifts, known * sizeof(float));
+    }
     return &k->head;
 }
 
@@ -117,14 +125,14 @@ typedef struct running {
 /* Rows, multiplied by their factors. */
 static void scale_rows(const running *w, int64_t row, int64_t last, float *to)
 {
-    const cfxi_problem *p = &w->k->head.problem;
-    const float *factors = w->r->operands[p->factors.operand];
-    cfxi_block_fn *multiply = cfxi_elementwise_block_of(w->r->rt, CFXI_FN_mul, CFXI_IN_F32);
-    const cfxi_scalars none = {.f = {0}};
-    for (; row < last; row++, to += w->k->row) {
-        const void *both[] = {w->r->x + row * p->x_row,
-                              factors + row / p->factors.rows * p->factors.step};
-        multiply(&none, p->k, both, to);
+    const product_kernel *k = w->k;
+    const cfxi_problem *p = &k->head.problem;
+    for (; row < last; row++, to += k->row) {
+        const float *factors = k->factors ? k->factors
+                                          : w->r->operands[p->factors.operand] +
+                                                row / p->factors.rows * p->factors.step;
+        k->tiles->scale_row(p->k, w->r->x + row * p->x_row, factors, k->shifts, p->factors.low,
+                            p->factors.high, to);
     }
 }
 

@@ -271,7 +271,7 @@ static int measure(const cfxi_tuner *t, const cfxi_problem *p, unsigned candidat
     operands o = {0};
     int best = -1;
     const bool ok = make_operands(rt, p, &o);
-    const cfxi_constants constants = {o.w, p->has_bias ? o.columns : NULL, NULL, NULL};
+    const cfxi_constants constants = {.w = o.w, .bias = p->has_bias ? o.columns : NULL};
     cfxi_run r = {.rt = rt, .x = o.x, .out = o.out};
     for (size_t i = 0; i < CFXI_MOST_OPERANDS; i++)
         r.operands[i] = o.posts[i];

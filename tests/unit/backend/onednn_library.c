@@ -179,7 +179,7 @@ TEST(many_clients)
     for (int i = 0; i < K * N; i++)
         w[i] = (float)(i % 17 - 8) / 8;
     const cfxi_problem p = small_problem(rt, d);
-    const cfxi_constants c = {w, NULL, NULL, NULL};
+    const cfxi_constants c = {.w = w};
     cfxi_kernel *kernel = cfxi_backend_onednn.prepare(&p, &c, cfxi_base_allocator(NULL), &err);
     REQUIRE(kernel != NULL);
     cfxi_backend_onednn_release(d);  /* the kernel keeps it */
