@@ -10,6 +10,7 @@ enum {
     CHUNK_BYTES = 384 << 10,  /* of weights, that stay in the cache */
     BLOCK_BYTES = 128 << 10,  /* of x */
     FINISHED = 1 << 13,       /* floats of the result that are computed before posts follow */
+    PIECES = 4,               /* of work, for each thread */
     LEAST_WORK = 1 << 16      /* multiplications for which another thread is worth waking */
 };
 
@@ -32,6 +33,7 @@ typedef struct product_kernel {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
@@ -53,23 +55,38 @@ static int64_t line_at(const void *ctx, int64_t q, int64_t p)
     return p * ((const cfxi_problem *)ctx)->w_k;
 }
 
-/* Cuts the work so that weights of a chunk and rows of a block fit, and there is enough for all. */
+/* Panels of a chunk, of which there are at least `chunks` if that is possible. */
+static void cut_panels(product_kernel *k, int64_t chunks)
+{
+    const int64_t tile = k->tiling.panels;
+    k->chunk = larger(tile, parts(parts(k->panels, chunks), tile) * tile);
+    k->chunks = parts(k->panels, k->chunk);
+}
+
+/* Rows of a block, of which there are at least `blocks` if that is possible. */
+static void cut_rows(product_kernel *k, int64_t blocks)
+{
+    const int64_t tile = k->tiling.rows;
+    const int64_t m = k->head.problem.m;
+    k->block = larger(tile, parts(parts(m, blocks), tile) * tile);
+    k->blocks = parts(m, k->block);
+}
+
+/* Cuts the work so that weights of a chunk and rows of a block fit, there is enough for all
+ * threads, and the same for each: several chunks are a multiple of the threads. */
 static void cut(product_kernel *k)
 {
     const cfxi_problem *p = &k->head.problem;
     const int64_t panel_bytes = p->k * CFXI_PANEL * (int64_t)sizeof(float);
     const int64_t row_bytes = p->k * (int64_t)sizeof(float);
-    const int64_t wanted = p->threads > 1 ? 4 * (int64_t)p->threads : 1;  /* pieces */
-    const int64_t tile = k->tiling.panels;
-    k->chunk = larger(tile, CHUNK_BYTES / panel_bytes / tile * tile);
-    k->block = larger(k->tiling.rows, BLOCK_BYTES / row_bytes / k->tiling.rows * k->tiling.rows);
-    while (k->block > k->tiling.rows &&
-           (p->m + k->block - 1) / k->block * ((k->panels + k->chunk - 1) / k->chunk) < wanted)
-        k->block = larger(k->tiling.rows, k->block / 2 / k->tiling.rows * k->tiling.rows);
-    k->blocks = (p->m + k->block - 1) / k->block;
-    while (k->chunk > tile && k->blocks * ((k->panels + k->chunk - 1) / k->chunk) < wanted)
-        k->chunk = larger(tile, k->chunk / 2 / tile * tile);
-    k->chunks = (k->panels + k->chunk - 1) / k->chunk;
+    const int64_t threads = larger(1, p->threads);
+    const int64_t wanted = threads > 1 ? PIECES * threads : 1;
+    const int64_t fits = larger(k->tiling.panels, CHUNK_BYTES / panel_bytes);
+    const int64_t chunks = parts(k->panels, fits);
+    cut_panels(k, chunks > 1 ? parts(chunks, threads) * threads : 1);
+    cut_rows(k, larger(parts(p->m * row_bytes, BLOCK_BYTES), parts(wanted, k->chunks)));
+    if (k->blocks * k->chunks < wanted)
+        cut_panels(k, parts(wanted, k->blocks));
     k->scratch = p->factors.scaled ? (size_t)(k->block * k->row) * sizeof(float) : 0;
 }
 
