@@ -57,6 +57,8 @@ static const shape shapes[] = {
     {"reduce 96 to 24", 1, 96, 24, 56, 1, 1, 0, false, false, false, false},
     {"reduce 1152 to 192", 1, 1152, 192, 7, 1, 1, 0, false, false, false, false},
     {"stem 3x3/2", 1, 3, 32, 224, 3, 2, 1, false, true, false, false},
+    {"one row, 784 to 512", 1, 784, 512, 1, 1, 1, 0, false, true, false, false},
+    {"one row, 512 to 512", 1, 512, 512, 1, 1, 1, 0, false, true, false, false},
     {"BERT: q, k, v", 36, 768, 768, 0, 1, 1, 0, false, false, false, false},
     {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, true, false, false, false},
     {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, false, false, true, false},

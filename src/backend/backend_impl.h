@@ -51,7 +51,8 @@ typedef enum cfxi_problem_kind {
 /* float32. Strides are in elements.
  *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
  *                out
- *                Where `scaled`, x[m][k] is multiplied by factors[m / rows][k] first
+ *                Where `scaled`, x[m][k] becomes clamp(x[m][k] * factors[m / rows][k] + shifts[k],
+ *                low, high) first
  *   CONVOLUTION  of images whose channels lie side by side (channels last), in out and, unless they
  *                are few, in x, with weights of any strides: `conv`, without the addresses
  *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements
@@ -78,9 +79,11 @@ typedef struct cfxi_problem {
     int64_t w_k, w_n;
     struct {
         bool scaled;
-        size_t operand;  /* which of cfxi_run.operands: the factors, k of them side by side */
+        bool known;      /* factors and shifts are constants, the same for all rows */
+        size_t operand;  /* else: which of cfxi_run.operands: k factors side by side; no shifts */
         int64_t rows;    /* of x, that have the same factors, */
         int64_t step;    /* and from these to the next ones */
+        float low, high; /* NaN stays */
     } factors;
     cfxi_conv conv;
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
@@ -110,6 +113,7 @@ typedef struct cfxi_constants {
     const float *scale;
     struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
     cfx_runtime *rt;  /* whose threads pack; NULL: this one alone */
+    const float *factors, *shifts;  /* of x; k of each */
     /* ATTENTION: the mask, if it does not change. LSTM: h and c, if they do not change, and of each
      * layer the weights of input and state and their biases. What is not there is NULL. */
     cfx_tensor *const *tensors;

@@ -10,6 +10,7 @@ enum {
     CHUNK_BYTES = 384 << 10,  /* of weights, that stay in the cache */
     BLOCK_BYTES = 128 << 10,  /* of x */
     FINISHED = 1 << 13,       /* floats of the result that are computed before posts follow */
+    PIECES = 4,               /* of work, for each thread */
     LEAST_WORK = 1 << 16      /* multiplications for which another thread is worth waking */
 };
 
@@ -25,12 +26,14 @@ typedef struct product_kernel {
     int64_t blocks;
     int64_t row;          /* floats from row to row of what tiles read */
     size_t scratch;       /* bytes of a block that is multiplied by factors; or 0 */
+    const float *factors, *shifts;  /* of x, if they are known */
     const float *bias;    /* or NULL */
     float *packed;
 } product_kernel;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
@@ -53,23 +56,38 @@ static int64_t line_at(const void *ctx, int64_t q, int64_t p)
     return p * ((const cfxi_problem *)ctx)->w_k;
 }
 
-/* Cuts the work so that weights of a chunk and rows of a block fit, and there is enough for all. */
+/* Panels of a chunk, of which there are at least `chunks` if that is possible. */
+static void cut_panels(product_kernel *k, int64_t chunks)
+{
+    const int64_t tile = k->tiling.panels;
+    k->chunk = larger(tile, parts(parts(k->panels, chunks), tile) * tile);
+    k->chunks = parts(k->panels, k->chunk);
+}
+
+/* Rows of a block, of which there are at least `blocks` if that is possible. */
+static void cut_rows(product_kernel *k, int64_t blocks)
+{
+    const int64_t tile = k->tiling.rows;
+    const int64_t m = k->head.problem.m;
+    k->block = larger(tile, parts(parts(m, blocks), tile) * tile);
+    k->blocks = parts(m, k->block);
+}
+
+/* Cuts the work so that weights of a chunk and rows of a block fit, there is enough for all
+ * threads, and the same for each: several chunks are a multiple of the threads. */
 static void cut(product_kernel *k)
 {
     const cfxi_problem *p = &k->head.problem;
     const int64_t panel_bytes = p->k * CFXI_PANEL * (int64_t)sizeof(float);
     const int64_t row_bytes = p->k * (int64_t)sizeof(float);
-    const int64_t wanted = p->threads > 1 ? 4 * (int64_t)p->threads : 1;  /* pieces */
-    const int64_t tile = k->tiling.panels;
-    k->chunk = larger(tile, CHUNK_BYTES / panel_bytes / tile * tile);
-    k->block = larger(k->tiling.rows, BLOCK_BYTES / row_bytes / k->tiling.rows * k->tiling.rows);
-    while (k->block > k->tiling.rows &&
-           (p->m + k->block - 1) / k->block * ((k->panels + k->chunk - 1) / k->chunk) < wanted)
-        k->block = larger(k->tiling.rows, k->block / 2 / k->tiling.rows * k->tiling.rows);
-    k->blocks = (p->m + k->block - 1) / k->block;
-    while (k->chunk > tile && k->blocks * ((k->panels + k->chunk - 1) / k->chunk) < wanted)
-        k->chunk = larger(tile, k->chunk / 2 / tile * tile);
-    k->chunks = (k->panels + k->chunk - 1) / k->chunk;
+    const int64_t threads = larger(1, p->threads);
+    const int64_t wanted = threads > 1 ? PIECES * threads : 1;
+    const int64_t fits = larger(k->tiling.panels, CHUNK_BYTES / panel_bytes);
+    const int64_t chunks = parts(k->panels, fits);
+    cut_panels(k, chunks > 1 ? parts(chunks, threads) * threads : 1);
+    cut_rows(k, larger(parts(p->m * row_bytes, BLOCK_BYTES), parts(wanted, k->chunks)));
+    if (k->blocks * k->chunks < wanted)
+        cut_panels(k, parts(wanted, k->blocks));
     k->scratch = p->factors.scaled ? (size_t)(k->block * k->row) * sizeof(float) : 0;
 }
 
@@ -79,9 +97,12 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     const int64_t panels = cfxi_tiles_panels(p->n);
     const int64_t sizes[8] = {p->n, p->k, p->w_n, p->w_k};
     const size_t columns = (size_t)panels * CFXI_PANEL;
-    const size_t room = sizeof(product_kernel) + columns * sizeof(float);
+    const size_t known = p->factors.scaled && p->factors.known ? (size_t)p->k : 0;
+    size_t room;
     size_t floats;
     bool fresh;
+    if (!cfxi_base_mul_size(columns + 2 * known, sizeof(float), sizeof(product_kernel), &room))
+        return cfxi_base_nomem(err), NULL;
     product_kernel *k = cfxi_base_alloc(allocator, room);
     if (!k)
         return cfxi_base_nomem(err), NULL;
@@ -104,6 +125,10 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     float *bias = (float *)(k + 1);
     cfxi_backend_pack_bias(bias, p->n, c->bias);
     k->bias = c->bias ? bias : NULL;
+    if (known) {
+        k->factors = memcpy(bias + columns, c->factors, known * sizeof(float));
+        k->shifts = memcpy(bias + columns + known, c->shifts, known * sizeof(float));
+    }
     return &k->head;
 }
 
@@ -118,14 +143,14 @@ typedef struct running {
 /* Rows, multiplied by their factors. */
 static void scale_rows(const running *w, int64_t row, int64_t last, float *to)
 {
-    const cfxi_problem *p = &w->k->head.problem;
-    const float *factors = w->r->operands[p->factors.operand];
-    cfxi_block_fn *multiply = cfxi_elementwise_block_of(w->r->rt, CFXI_FN_mul, CFXI_IN_F32);
-    const cfxi_scalars none = {.f = {0}};
-    for (; row < last; row++, to += w->k->row) {
-        const void *both[] = {w->r->x + row * p->x_row,
-                              factors + row / p->factors.rows * p->factors.step};
-        multiply(&none, p->k, both, to);
+    const product_kernel *k = w->k;
+    const cfxi_problem *p = &k->head.problem;
+    for (; row < last; row++, to += k->row) {
+        const float *factors = k->factors ? k->factors
+                                          : w->r->operands[p->factors.operand] +
+                                                row / p->factors.rows * p->factors.step;
+        k->tiles->scale_row(p->k, w->r->x + row * p->x_row, factors, k->shifts, p->factors.low,
+                            p->factors.high, to);
     }
 }
 

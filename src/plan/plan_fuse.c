@@ -6,70 +6,19 @@
  * A step is taken over if nobody else reads what it is computed from. The fused step stands where
  * the last of them stood, so that all its operands are there.
  */
-#include "plan_groups.h"
+#include "plan_fusion.h"
 #include "runtime/isa.h"
 
 #include <math.h>
 
-typedef struct fuser {
-    cfxi_plan *plan;
-    cfx_runtime *rt;
-    const cfxi_plan_how *how;
-    cfxi_groups groups;
-    cfxi_bf16 bf16;
-    cfx_error *err;
-} fuser;
-
-enum { MOST_STEPS = 24 };  /* that become one */
-
-/* A kernel in the making. */
-typedef struct fusion {
-    cfxi_problem problem;
-    const cfx_tensor *w;
-    uint32_t x, out;         /* numbers of tensors */
-    uint32_t steps[MOST_STEPS];  /* it stands for these, in the place of the last */
-    size_t num_steps;
-    uint32_t operands[CFXI_MOST_OPERANDS];
-    size_t num_operands;
-    cfxi_chain *chain;       /* or NULL */
-    float *bias;             /* of all columns or channels: NULL if there is none */
-    float *scale;
-    int64_t columns;
-} fusion;
-
-/* ---- tensors ------------------------------------------------------------------------------- */
-
-static const cfx_tensor *tensor_arg(const cfxi_step *s, size_t i)
-{
-    return i < s->num_args && s->args[i].kind == CFX_DATUM_TENSOR ? s->args[i].as.tensor : NULL;
-}
-
-static bool is_none(const cfxi_step *s, size_t i)
-{
-    return i >= s->num_args || s->args[i].kind == CFX_DATUM_NONE ||
-           s->args[i].kind == CFX_DATUM_INVALID;
-}
-
-/* A float32 tensor whose elements are known while planning. */
-static bool is_constant(const cfx_tensor *t)
-{
-    return t && t->dtype == CFX_DTYPE_FLOAT32 && cfxi_rt_can_read(t) &&
-           cfxi_tensor_has_whole_strides(t);
-}
-
-static float element_of(const cfx_tensor *t, int64_t i)
-{
-    return *(const float *)(const void *)(t->data + i * t->stride[0]);
-}
-
 /* ---- what can begin ------------------------------------------------------------------------ */
 
 /* x [..., k] and out [..., n] as matrices of contiguous rows. */
-static bool begin_product(fusion *u, const cfxi_step *s, const cfx_tensor *x, const cfx_tensor *w,
-                          bool turned)
+static bool begin_product(cfxi_fusion *u, const cfxi_step *s, const cfx_tensor *x,
+                          const cfx_tensor *w, bool turned)
 {
     const cfx_tensor *out = s->results[0].as.tensor;
-    if (!x || x->dtype != CFX_DTYPE_FLOAT32 || !x->storage->planned || !is_constant(w) ||
+    if (!x || x->dtype != CFX_DTYPE_FLOAT32 || !x->storage->planned || !cfxi_plan_is_constant(w) ||
         w->ndim != 2 || x->ndim < 1 || !cfx_tensor_is_contiguous(x) ||
         !cfx_tensor_is_contiguous(out) || out->ndim != x->ndim || cfxi_tensor_numel(out) == 0)
         return false;
@@ -89,17 +38,18 @@ static bool begin_product(fusion *u, const cfxi_step *s, const cfx_tensor *x, co
     return true;
 }
 
-static bool begin_conv(fusion *u, const cfxi_step *s, cfx_runtime *rt)
+static bool begin_conv(cfxi_fusion *u, const cfxi_step *s, cfx_runtime *rt)
 {
-    const cfx_tensor *x = tensor_arg(s, 0);
+    const cfx_tensor *x = cfxi_plan_tensor_arg(s, 0);
     cfx_error err = {0};
     cfxi_call c = {.op = s->op, .args = s->args, .rt = rt, .err = &err};
     c.results[0] = s->results[0];
     if (!x || x->dtype != CFX_DTYPE_FLOAT32 || !x->storage->planned ||
-        !is_constant(tensor_arg(s, 1)) || cfxi_tensor_numel(s->results[0].as.tensor) == 0 ||
+        !cfxi_plan_is_constant(cfxi_plan_tensor_arg(s, 1)) ||
+        cfxi_tensor_numel(s->results[0].as.tensor) == 0 ||
         cfxi_conv_describe(&c, &u->problem.conv) != CFX_OK)
         return false;
-    u->w = tensor_arg(s, 1);
+    u->w = cfxi_plan_tensor_arg(s, 1);
     u->problem.kind = CFXI_CONVOLUTION;
     u->columns = u->problem.conv.groups * u->problem.conv.out_channels;
     return true;
@@ -131,31 +81,31 @@ static void flatten_conv(cfxi_problem *p)
 }
 
 /* The bias of a call, as floats of its own. */
-static bool take_bias(const fuser *f, fusion *u, const cfx_tensor *bias)
+static bool take_bias(const cfxi_fuser *f, cfxi_fusion *u, const cfx_tensor *bias)
 {
-    if (!is_constant(bias) || bias->ndim != 1 || bias->size[0] != u->columns)
+    if (!cfxi_plan_is_constant(bias) || bias->ndim != 1 || bias->size[0] != u->columns)
         return false;
     u->bias = cfxi_base_alloc(f->plan->allocator, (size_t)u->columns * sizeof(float));
     for (int64_t i = 0; u->bias && i < u->columns; i++)
-        u->bias[i] = element_of(bias, i);
+        u->bias[i] = cfxi_plan_element_of(bias, i);
     return u->bias != NULL;
 }
 
-static bool begin(const fuser *f, fusion *u, const cfxi_step *s)
+static bool begin(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s)
 {
     size_t bias = 2;
     bool ok = false;
     switch ((int)s->op) {
     case CFX_OPID_linear:
-        ok = begin_product(u, s, tensor_arg(s, 0), tensor_arg(s, 1), true);
+        ok = begin_product(u, s, cfxi_plan_tensor_arg(s, 0), cfxi_plan_tensor_arg(s, 1), true);
         break;
     case CFX_OPID_addmm:
         ok = s->args[3].as.i == 1 && s->args[4].as.i == 1 &&
-             begin_product(u, s, tensor_arg(s, 1), tensor_arg(s, 2), false);
+             begin_product(u, s, cfxi_plan_tensor_arg(s, 1), cfxi_plan_tensor_arg(s, 2), false);
         bias = 0;
         break;
     case CFX_OPID_matmul: case CFX_OPID_mm:
-        ok = begin_product(u, s, tensor_arg(s, 0), tensor_arg(s, 1), false);
+        ok = begin_product(u, s, cfxi_plan_tensor_arg(s, 0), cfxi_plan_tensor_arg(s, 1), false);
         break;
     case CFX_OPID_conv2d: case CFX_OPID_convolution:
         ok = begin_conv(u, s, f->rt);
@@ -172,14 +122,14 @@ static bool begin(const fuser *f, fusion *u, const cfxi_step *s)
     const size_t x = s->op == CFX_OPID_addmm ? 1 : 0;
     u->x = cfxi_plan_number(f->plan, s->args[x].as.tensor);
     u->out = cfxi_plan_number(f->plan, s->results[0].as.tensor);
-    return s->op == CFX_OPID_matmul || s->op == CFX_OPID_mm || is_none(s, bias) ||
-           take_bias(f, u, tensor_arg(s, bias));
+    return s->op == CFX_OPID_matmul || s->op == CFX_OPID_mm || cfxi_plan_is_none(s, bias) ||
+           take_bias(f, u, cfxi_plan_tensor_arg(s, bias));
 }
 
 /* ---- what can follow: constants ------------------------------------------------------------ */
 
 /* Floats of the fusion, one for each column, made if they are not there yet. */
-static float *own_floats(const fuser *f, const fusion *u, float **floats, float first)
+static float *own_floats(const cfxi_fuser *f, const cfxi_fusion *u, float **floats, float first)
 {
     if (*floats)
         return *floats;
@@ -190,7 +140,8 @@ static float *own_floats(const fuser *f, const fusion *u, float **floats, float 
 }
 
 /* result = result * scale[i] + bias[i], in each column; either may be NULL. */
-static bool take_factors(const fuser *f, fusion *u, const double *scale, const double *bias)
+static bool take_factors(const cfxi_fuser *f, cfxi_fusion *u, const double *scale,
+                         const double *bias)
 {
     if (u->problem.num_posts > 0 || (scale && !own_floats(f, u, &u->scale, 1)) ||
         !own_floats(f, u, &u->bias, 0))
@@ -203,38 +154,16 @@ static bool take_factors(const fuser *f, fusion *u, const double *scale, const d
     return true;
 }
 
-/* A norm with known statistics is a factor of the weights, and a bias. */
-static bool find_norm(const fusion *u, const cfxi_step *s, double *scale, double *bias)
-{
-    const cfx_tensor *all[4];
-    for (size_t i = 0; i < 4; i++) {
-        all[i] = tensor_arg(s, 1 + i);
-        const bool may_lack = i < 2 && is_none(s, 1 + i);
-        if (!may_lack && (!is_constant(all[i]) || all[i]->ndim != 1 ||
-                          all[i]->size[0] != u->columns))
-            return false;
-    }
-    if (s->args[5].as.b)
-        return false;
-    for (int64_t i = 0; i < u->columns; i++) {
-        scale[i] = (all[0] ? (double)element_of(all[0], i) : 1) /
-                   sqrt((double)element_of(all[3], i) + s->args[7].as.f);
-        bias[i] = (all[1] ? (double)element_of(all[1], i) : 0) -
-                  (double)element_of(all[2], i) * scale[i];
-    }
-    return true;
-}
-
 /* A sum or product with a constant that has one number for each column. */
-static bool find_vector(const fuser *f, const fusion *u, const cfxi_step *s, double *scale,
-                        double *bias)
+static bool find_vector(const cfxi_fuser *f, const cfxi_fusion *u, const cfxi_step *s,
+                        double *scale, double *bias)
 {
     const cfx_tensor *out = s->results[0].as.tensor;
     const bool first = s->args[0].kind == CFX_DATUM_TENSOR &&
                        cfxi_plan_number(f->plan, s->args[0].as.tensor) != CFXI_NONE;
-    const cfx_tensor *v = tensor_arg(s, first ? 1 : 0);
+    const cfx_tensor *v = cfxi_plan_tensor_arg(s, first ? 1 : 0);
     const size_t column = u->problem.kind == CFXI_PRODUCT ? out->ndim - 1 : 1;
-    if ((s->op != CFX_OPID_add && s->op != CFX_OPID_mul) || !is_constant(v) ||
+    if ((s->op != CFX_OPID_add && s->op != CFX_OPID_mul) || !cfxi_plan_is_constant(v) ||
         (s->op == CFX_OPID_add && s->args[2].as.i != 1) || v->ndim > out->ndim ||
         cfxi_tensor_numel(v) != u->columns || v->ndim + column < out->ndim)
         return false;
@@ -250,7 +179,7 @@ static bool find_vector(const fuser *f, const fusion *u, const cfxi_step *s, dou
 }
 
 /* Whether the result of a step can take the place of what was computed so far. */
-static bool fits(const fuser *f, const fusion *u, const cfx_tensor *out)
+static bool fits(const cfxi_fuser *f, const cfxi_fusion *u, const cfx_tensor *out)
 {
     const cfx_tensor *so_far = cfxi_plan_tensor(f->plan, u->out)->header;
     const bool flat = u->problem.kind == CFXI_PRODUCT && cfx_tensor_is_contiguous(out) &&
@@ -259,12 +188,12 @@ static bool fits(const fuser *f, const fusion *u, const cfx_tensor *out)
     return out->dtype == CFX_DTYPE_FLOAT32 && (flat || cfxi_plan_lie_alike(out, so_far));
 }
 
-static bool take_constants(const fuser *f, fusion *u, uint32_t step)
+static bool take_constants(const cfxi_fuser *f, cfxi_fusion *u, uint32_t step)
 {
     const cfxi_step *s = cfxi_plan_step(f->plan, step);
     const size_t bytes = 2 * (size_t)u->columns * sizeof(double);
     if (s->removed || s->kernel || s->num_results != 1 || s->chosen ||
-        u->num_steps == MOST_STEPS || !fits(f, u, s->results[0].as.tensor))
+        u->num_steps == CFXI_FUSED_STEPS || !fits(f, u, s->results[0].as.tensor))
         return false;
     double *scale = cfxi_base_alloc(f->plan->allocator, bytes);
     if (!scale)
@@ -272,7 +201,8 @@ static bool take_constants(const fuser *f, fusion *u, uint32_t step)
     double *bias = scale + u->columns;
     bool good = false;
     if (s->op == CFX_OPID_batch_norm)
-        good = u->problem.kind == CFXI_CONVOLUTION && find_norm(u, s, scale, bias);
+        good = u->problem.kind == CFXI_CONVOLUTION &&
+               cfxi_plan_find_norm(s, u->columns, scale, bias);
     else if (s->results[0].as.tensor->ndim == cfxi_plan_tensor(f->plan, u->out)->header->ndim)
         good = find_vector(f, u, s, scale, bias);
     good = good && take_factors(f, u, scale, bias);
@@ -285,7 +215,7 @@ static bool take_constants(const fuser *f, fusion *u, uint32_t step)
 /* ---- what can follow: element-wise functions ----------------------------------------------- */
 
 /* Strides of an operand beside those of the result: both have columns or channels side by side. */
-static bool find_rows(const fusion *u, const cfx_tensor *t, int64_t rows[3])
+static bool find_rows(const cfxi_fusion *u, const cfx_tensor *t, int64_t rows[3])
 {
     if (u->problem.kind == CFXI_PRODUCT) {
         rows[0] = u->problem.n;
@@ -341,8 +271,8 @@ static bool find_post(const cfxi_chain *c, size_t i, cfxi_post *post)
 
 /* A chain as simple posts, which tiles can do themselves; or as one post. `first` is what its input
  * 1 is among the operands. */
-static bool add_posts(const fuser *f, fusion *u, const cfxi_chain *chain, const int64_t rows[3],
-                      size_t first)
+static bool add_posts(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_chain *chain,
+                      const int64_t rows[3], size_t first)
 {
     cfxi_problem *p = &u->problem;
     cfxi_post posts[CFXI_MOST_POSTS];
@@ -371,7 +301,7 @@ static bool add_posts(const fuser *f, fusion *u, const cfxi_chain *chain, const 
 }
 
 /* Whether every step of a group that reads what was computed so far reads it as it lies. */
-static bool reads_as_it_lies(const fuser *f, const fusion *u, const cfxi_group *group)
+static bool reads_as_it_lies(const cfxi_fuser *f, const cfxi_fusion *u, const cfxi_group *group)
 {
     const uint32_t memory = cfxi_plan_tensor(f->plan, u->out)->memory;
     for (size_t i = 0; i < group->n; i++) {
@@ -387,7 +317,7 @@ static bool reads_as_it_lies(const fuser *f, const fusion *u, const cfxi_group *
 }
 
 /* The functions that are applied to what was computed so far. */
-static bool take_group(fuser *f, fusion *u, uint32_t number)
+static bool take_group(cfxi_fuser *f, cfxi_fusion *u, uint32_t number)
 {
     cfxi_group *group = cfxi_plan_group(&f->groups, number);
     const uint32_t last = group->steps[group->n - 1];
@@ -395,7 +325,7 @@ static bool take_group(fuser *f, fusion *u, uint32_t number)
     cfxi_chain chain;
     uint32_t inputs[CFXI_CHAIN_INPUTS];
     int64_t rows[3] = {0};
-    if (group->taken || u->num_steps + group->n > MOST_STEPS || !fits(f, u, out) ||
+    if (group->taken || u->num_steps + group->n > CFXI_FUSED_STEPS || !fits(f, u, out) ||
         !reads_as_it_lies(f, u, group) ||
         !cfxi_plan_group_chain(&f->groups, group, u->out, &chain, inputs) ||
         u->num_operands + chain.num_inputs - 1 > CFXI_MOST_OPERANDS)
@@ -417,101 +347,10 @@ static bool take_group(fuser *f, fusion *u, uint32_t number)
     return true;
 }
 
-/* ---- what can come before ------------------------------------------------------------------ */
-
-enum { FEW_CHANNELS = 4 };  /* of which a convolution takes planes */
-
-/* The step that gives a tensor to `reader` alone; NULL if there is none such. */
-static cfxi_step *only_source(const fuser *f, uint32_t tensor, uint32_t reader, uint32_t *number)
-{
-    const uint32_t memory = tensor != CFXI_NONE ? cfxi_plan_tensor(f->plan, tensor)->memory
-                                                : CFXI_NONE;
-    *number = memory != CFXI_NONE ? f->groups.writer[memory] : CFXI_NONE;
-    cfxi_step *s = *number != CFXI_NONE ? cfxi_plan_step(f->plan, *number) : NULL;
-    const bool alone = s && !s->removed && !s->kernel && s->num_results == 1 &&
-                       cfxi_plan_only_reader(&f->groups, tensor) == reader &&
-                       cfxi_plan_number(f->plan, s->results[0].as.tensor) == tensor;
-    return alone ? s : NULL;
-}
-
-/* The kernel stands for a step before it, too. */
-static void stand_for(fusion *u, uint32_t step)
-{
-    memmove(u->steps + 1, u->steps, u->num_steps * sizeof *u->steps);
-    u->steps[0] = step;
-    u->num_steps++;
-}
-
-/* A picture whose channels were only brought together for this convolution. */
-static void take_planes(const fuser *f, fusion *u, uint32_t first)
-{
-    cfxi_conv *c = &u->problem.conv;
-    uint32_t number;
-    const cfxi_step *s = u->problem.kind == CFXI_CONVOLUTION && c->groups == 1 &&
-                                 c->in_channels <= FEW_CHANNELS && u->num_steps < MOST_STEPS
-                             ? only_source(f, u->x, first, &number) : NULL;
-    const cfx_tensor *from = s && s->op == CFX_OPID_contiguous ? tensor_arg(s, 0) : NULL;
-    if (!from || from->dtype != CFX_DTYPE_FLOAT32 || from->ndim != 4 ||
-        !cfxi_tensor_has_whole_strides(from) || cfxi_plan_number(f->plan, from) == CFXI_NONE)
-        return;
-    cfxi_problem tried = u->problem;
-    double cost;
-    tried.conv.xs[0] = from->stride[0] / 4;
-    tried.conv.xs[1] = from->stride[1] / 4;
-    tried.conv.xs[3] = from->stride[2] / 4;
-    tried.conv.xs[4] = from->stride[3] / 4;
-    if (!cfxi_backend_convolution.query(&tried, &cost))
-        return;
-    u->problem = tried;
-    u->x = cfxi_plan_number(f->plan, from);
-    stand_for(u, number);
-}
-
-/* Factors of an image: [batch, channels, 1, 1], channels side by side. */
-static bool are_factors(const cfx_tensor *t, const cfxi_conv *c)
-{
-    return t->dtype == CFX_DTYPE_FLOAT32 && t->ndim == 4 && t->size[0] == c->batch &&
-           t->size[1] == c->in_channels && t->size[2] == 1 && t->size[3] == 1 &&
-           t->stride[1] == 4 && cfxi_tensor_has_whole_strides(t);
-}
-
-/* A product over pixels multiplies them by what was computed for each channel of the image. */
-static void take_factors_of_image(const fuser *f, fusion *u, uint32_t first)
-{
-    cfxi_problem *p = &u->problem;
-    uint32_t number;
-    const bool pixels = p->kind == CFXI_PRODUCT && !cfxi_backend_rounds(p) && p->conv.batch > 0 &&
-                        p->m > p->conv.batch;
-    const cfxi_step *s = pixels && u->num_steps < MOST_STEPS &&
-                                 u->num_operands < CFXI_MOST_OPERANDS
-                             ? only_source(f, u->x, first, &number) : NULL;
-    const cfx_tensor *a = s && s->op == CFX_OPID_mul ? tensor_arg(s, 0) : NULL;
-    const cfx_tensor *b = a ? tensor_arg(s, 1) : NULL;
-    if (!b || f->groups.elements[number].group == CFXI_NONE)
-        return;
-    const cfx_tensor *image = are_factors(b, &p->conv) ? a : b;
-    const cfx_tensor *factors = image == a ? b : a;
-    cfxi_group *group = cfxi_plan_group(&f->groups, f->groups.elements[number].group);
-    if (group->n != 1 || group->taken || !are_factors(factors, &p->conv) ||
-        image->dtype != CFX_DTYPE_FLOAT32 ||
-        !cfxi_plan_lie_alike(image, s->results[0].as.tensor) ||
-        cfxi_plan_number(f->plan, image) == CFXI_NONE ||
-        cfxi_plan_number(f->plan, factors) == CFXI_NONE)
-        return;
-    p->factors.scaled = true;
-    p->factors.operand = u->num_operands;
-    p->factors.rows = p->m / p->conv.batch;
-    p->factors.step = factors->stride[0] / 4;
-    u->operands[u->num_operands++] = cfxi_plan_number(f->plan, factors);
-    u->x = cfxi_plan_number(f->plan, image);
-    group->taken = true;
-    stand_for(u, number);
-}
-
 /* ---- all of it ----------------------------------------------------------------------------- */
 
 /* In a product over pixels, operands have a row for each pixel. */
-static void flatten(fusion *u)
+static void flatten(cfxi_fusion *u)
 {
     const cfxi_problem before = u->problem;
     const bool pixel = before.conv.out[1] == 1 && before.conv.out[2] == 1;
@@ -532,7 +371,7 @@ static void flatten(fusion *u)
 }
 
 /* Takes over what follows, as far as it can. */
-static void follow(fuser *f, fusion *u)
+static void follow(cfxi_fuser *f, cfxi_fusion *u)
 {
     for (bool more = true; more;) {
         const uint32_t step = cfxi_plan_only_reader(&f->groups, u->out);
@@ -546,7 +385,7 @@ static void follow(fuser *f, fusion *u)
 }
 
 /* Puts a kernel in the place of the last step, and removes the others. */
-static cfx_status replace(fuser *f, fusion *u, const cfxi_backend *backend,
+static cfx_status replace(cfxi_fuser *f, cfxi_fusion *u, const cfxi_backend *backend,
                           const cfxi_constants *constants)
 {
     cfxi_plan *plan = f->plan;
@@ -565,16 +404,15 @@ static cfx_status replace(fuser *f, fusion *u, const cfxi_backend *backend,
     return CFX_OK;
 }
 
-static cfx_status fuse_from(fuser *f, uint32_t first)
+static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
 {
     const cfx_allocator *allocator = f->plan->allocator;
-    fusion u = {.steps = {first}, .num_steps = 1};
+    cfxi_fusion u = {.steps = {first}, .num_steps = 1};
     cfx_status status = CFX_OK;
     if (begin(f, &u, cfxi_plan_step(f->plan, first))) {
         follow(f, &u);
         flatten(&u);
-        take_planes(f, &u, first);
-        take_factors_of_image(f, &u, first);
+        cfxi_plan_fuse_before(f, &u, first);
         u.problem.has_bias = u.bias != NULL;
         const cfxi_choosing choosing = {.tuner = f->how->tuner, .rt = f->rt};
         u.problem.onednn = f->how->onednn;
@@ -583,7 +421,7 @@ static cfx_status fuse_from(fuser *f, uint32_t first)
         const cfxi_constants constants = {.w = (const float *)(const void *)u.w->data,
                                           .bias = u.bias, .scale = u.scale,
                                           .packs = lasts ? f->how->packs : NULL,
-                                           .rt = f->rt};
+                                          .factors = u.factors, .shifts = u.shifts, .rt = f->rt};
         if (backend)
             status = replace(f, &u, backend, &constants);
     }
@@ -591,14 +429,15 @@ static cfx_status fuse_from(fuser *f, uint32_t first)
     cfxi_base_free(allocator, u.bias, bytes);
     cfxi_base_free(allocator, u.scale, bytes);
     cfxi_base_free(allocator, u.chain, sizeof *u.chain);
+    cfxi_base_free(allocator, u.factors, 2 * (size_t)u.problem.k * sizeof *u.factors);
     return status;
 }
 
 /* Element-wise functions that no product has taken, but that belong together. */
-static cfx_status fuse_group(fuser *f, const cfxi_group *group)
+static cfx_status fuse_group(cfxi_fuser *f, const cfxi_group *group)
 {
     cfxi_chain chain;
-    fusion u = {.x = CFXI_NONE, .num_steps = group->n};
+    cfxi_fusion u = {.x = CFXI_NONE, .num_steps = group->n};
     if (group->taken || group->n < 2 ||
         !cfxi_plan_group_chain(&f->groups, group, CFXI_NONE, &chain, u.operands))
         return CFX_OK;
@@ -614,7 +453,7 @@ static cfx_status fuse_group(fuser *f, const cfxi_group *group)
 
 /* What several steps are together, and what has a kernel of its own: readers and groups are others
  * afterwards. */
-static cfx_status fuse_patterns(fuser *f)
+static cfx_status fuse_patterns(cfxi_fuser *f)
 {
     cfx_status status = cfxi_plan_groups_find(&f->groups, f->plan, f->rt, f->err);
     if (status == CFX_OK)
@@ -628,7 +467,7 @@ static cfx_status fuse_patterns(fuser *f)
 cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how *how,
                           cfx_error *err)
 {
-    fuser f = {.plan = plan, .rt = rt, .how = how, .err = err};
+    cfxi_fuser f = {.plan = plan, .rt = rt, .how = how, .err = err};
     if (how->precision == CFX_PRECISION_BF16)
         f.bf16 = cfxi_rt_bf16(rt);
     CFX_TRY(fuse_patterns(&f));

@@ -1,8 +1,9 @@
 /* pool.c - the threads that share a kernel's work.
  *
- * A job is cut into pieces; every thread has a span of them and takes from the others' spans once
- * its own is done, so a thread that the system holds back delays nobody for more than one piece.
- * The same part of an array goes to the same thread again and again, and is found in its cache.
+ * A job is cut into spans of one size, one for each thread, and these into pieces. A thread takes
+ * from the others' spans once its own is done, so a thread that the system holds back delays nobody
+ * for more than one piece. The same part of an array goes to the same thread again and again, and
+ * is found in its cache.
  *
  * Lanes. Whoever starts a job takes a lane for it: several callers have their jobs side by side.
  * Together with the helpers there should be no more threads at work than the pool has, so the
@@ -37,7 +38,7 @@ enum {
     CALLER_SPIN_US = 200
 };
 
-/* The pieces of one thread that nobody has taken; a line of the cache for each. */
+/* What is one thread's and nobody has taken; a line of the cache for each. */
 typedef struct span {
     _Alignas(CFXI_ALIGN) _Atomic int64_t next;
     int64_t end;
@@ -47,7 +48,8 @@ typedef struct job {
     cfxi_work_fn *fn;
     void *ctx;
     int64_t n;
-    int64_t piece;
+    int64_t grain;
+    int64_t piece;  /* a multiple of the grain */
 } job;
 
 /* Room for one job. What is not atomic is written by its caller while the lane is closed and nobody
@@ -141,11 +143,10 @@ static void work(lane *l, cfxi_worker *self)
     for (unsigned i = 0; i < n; i++) {
         span *s = &l->spans[(self->index + i) % n];
         for (;;) {
-            int64_t at = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
-            if (at >= s->end)
+            int64_t begin = atomic_fetch_add_explicit(&s->next, j.piece, memory_order_relaxed);
+            if (begin >= s->end)
                 break;
-            int64_t begin = at * j.piece;
-            j.fn(j.ctx, begin, j.n - begin < j.piece ? j.n : begin + j.piece, self);
+            j.fn(j.ctx, begin, s->end - begin < j.piece ? s->end : begin + j.piece, self);
         }
     }
     atomic_store(&l->open, false);
@@ -464,9 +465,12 @@ static void open_lane(cfxi_pool *p, lane *l, job j)
     }
     l->job = j;
     l->threads = atomic_load(&p->threads);
+    const int64_t grains = (j.n - 1) / j.grain + 1;
     for (unsigned i = 0; i < l->threads; i++) {
-        atomic_store_explicit(&l->spans[i].next, pieces * i / l->threads, memory_order_relaxed);
-        l->spans[i].end = pieces * (i + 1) / l->threads;
+        const int64_t end = grains * (i + 1) / l->threads * j.grain;
+        atomic_store_explicit(&l->spans[i].next, grains * i / l->threads * j.grain,
+                              memory_order_relaxed);
+        l->spans[i].end = end < j.n ? end : j.n;
     }
     atomic_store(&l->open, true);
     atomic_fetch_add(&p->started, 1);
@@ -517,9 +521,11 @@ void cfxi_rt_parallel_work(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_work_
         return;
     }
     const int64_t most = (int64_t)atomic_load(&p->threads) * PIECES_EACH;
-    const int64_t piece = n / most + (n % most != 0);
+    const int64_t least = grain > 0 ? grain : 1;
+    const int64_t grains = (n - 1) / least + 1;
+    const int64_t piece = ((grains - 1) / most + 1) * least;
     place_helpers(p);
-    open_lane(p, l, (job){fn, ctx, n, piece > grain ? piece : grain > 0 ? grain : 1});
+    open_lane(p, l, (job){fn, ctx, n, least, piece});
     work(l, &l->caller);
     close_lane(p, l);
     give_lane_back(p, l);

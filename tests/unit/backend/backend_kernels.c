@@ -125,25 +125,36 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
     float *out = numbers(m * p.out_row - gap);
     float *operands[CFXI_MOST_POSTS] = {0};
     add_posts(&p, operands, m * p.out_row - gap, rows, ALL_KINDS);
-    const bool scaled = !onednn && draw(3) == 0 && p.num_posts < CFXI_MOST_POSTS;
+    const bool scaled = !onednn && draw(3) == 0;
+    float *shifts = NULL;
     if (scaled) {
         p.factors.scaled = true;
+        p.factors.known = draw(2);
         p.factors.operand = p.num_posts;
         p.factors.rows = 1 + draw(m);
-        p.factors.step = k + draw(3);
-        operands[p.num_posts] = numbers((m / p.factors.rows + 1) * p.factors.step);
+        p.factors.step = p.factors.known ? 0 : k + draw(3);
+        p.factors.low = draw(2) ? 0 : -INFINITY;
+        p.factors.high = draw(2) ? 1 : INFINITY;
+        operands[p.num_posts] = numbers(m / p.factors.rows * p.factors.step + k);
+        shifts = p.factors.known ? numbers(k) : NULL;
     }
     const float *factors = scaled ? operands[p.num_posts] : NULL;
-    const cfxi_constants c = {.w = w, .bias = bias, .scale = scale,
-                              .rt = draw(2) ? rt : NULL};
+    const cfxi_constants c = {.w = w, .bias = bias, .scale = scale, .factors = factors,
+                              .shifts = shifts, .rt = draw(2) ? rt : NULL};
     const bool ran = run_kernel(b, rt, &p, &c, x, out, operands);
     bool same = true;
     for (int64_t i = 0; ran && i < m; i++)
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
-            for (int64_t q = 0; q < k; q++)
-                sum += (double)x[i * p.x_row + q] * w[q * p.w_k + j * p.w_n] *
-                       (factors ? factors[i / p.factors.rows * p.factors.step + q] : 1);
+            for (int64_t q = 0; q < k; q++) {
+                double one = x[i * p.x_row + q];
+                if (scaled)
+                    one = fmax(p.factors.low,
+                               fmin(p.factors.high,
+                                    one * factors[i / p.factors.rows * p.factors.step + q] +
+                                        (shifts ? (double)shifts[q] : 0)));
+                sum += one * w[q * p.w_k + j * p.w_n];
+            }
             sum = sum * (scale ? scale[j] : 1) + (bias ? bias[j] : 0);
             const int64_t at = i * p.out_row + j;
             same = same && close_to(after_posts(&p, operands, sum, at), out[at], k);
@@ -151,7 +162,7 @@ static bool check_product(cfx_runtime *rt, const cfxi_backend *b, int64_t m, int
     CHECK(same);
     for (size_t i = 0; i < CFXI_MOST_POSTS; i++)
         free(operands[i]);
-    free(x), free(w), free(bias), free(scale), free(out);
+    free(x), free(w), free(bias), free(scale), free(out), free(shifts);
     return ran;
 }
 
@@ -258,7 +269,7 @@ static bool check_conv(cfx_runtime *rt, const cfxi_backend *b, form f, bool spoi
     else if (spoilt)
         spoil(w, c->groups * c->wg);
     const cfxi_constants constants = {.w = w, .bias = bias, .scale = scale,
-                              .rt = draw(2) ? rt : NULL};
+                                      .rt = draw(2) ? rt : NULL};
     const bool ran = run_kernel(b, rt, &p, &constants, x, out, operands);
     bool same = true;
     for (int64_t i = 0; ran && i < c->batch * channels * c->out[1] * c->out[2]; i++) {

@@ -76,6 +76,36 @@ TEST(what_comes_before_is_part_of_a_convolution)
     cfx_state_free(weights);
 }
 
+/* Before a convolution of single pixels, a norm and a relu are a part of it; not where another step
+ * reads what they give. */
+TEST(a_norm_before_a_convolution)
+{
+    static const int64_t sizes[] = {2, 20, 5, 6};
+    static const char *const ends[] = {"output(%d)", "output((%d, %r))", "output((%d, %b))"};
+    static const int steps[] = {4, 7, 7};  /* the image turned, two convolutions, turned back */
+    cfx_state *weights = block_weights();
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "graph():\n"
+                 "  %%x = placeholder[target=x]()\n"
+                 "  %%w2 = get_attr[target=w2]()\n"
+                 "  %%gamma = get_attr[target=gamma]()\n"
+                 "  %%beta = get_attr[target=beta]()\n"
+                 "  %%mean = get_attr[target=mean]()\n"
+                 "  %%var = get_attr[target=var]()\n"
+                 "  %%c = call_function[target=cfx.ops.conv2d](%%x, %%w2)\n"
+                 "  %%s = call_function[target=cfx.ops.silu](%%c)\n"
+                 "  %%b = call_function[target=cfx.ops.batch_norm](%%s, %%gamma, %%beta, %%mean, "
+                 "%%var, False)\n"
+                 "  %%r = call_function[target=cfx.ops.relu](%%b)\n"
+                 "  %%d = call_function[target=cfx.ops.conv2d](%%r, %%w2)\n"
+                 "  %s\n", ends[i]);
+        CHECK_INT_EQ(steps[i], (int)check_plan(text, weights, sizes, 4));
+    }
+    cfx_state_free(weights);
+}
+
 TEST(what_keeps_the_layout_of_images)
 {
     static const int64_t sizes[] = {1, 3, 7, 6};

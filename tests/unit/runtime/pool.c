@@ -75,6 +75,25 @@ TEST(pieces_keep_the_grain)
     cfx_runtime_free(rt);
 }
 
+static void note_crossing(void *ctx, int64_t begin, int64_t end)
+{
+    atomic_int *crossings = ctx;
+    if (begin < 7 && end > 7)
+        atomic_fetch_add(crossings, 1);
+}
+
+/* Of 14 things each of two threads has 7, although 8 pieces would be 2 things each. */
+TEST(threads_have_equal_shares)
+{
+    cfx_runtime *rt = runtime(2);
+    atomic_int crossings = 0;
+    REQUIRE(rt);
+    for (int i = 0; i < 100; i++)
+        cfxi_rt_parallel(rt, 14, 1, note_crossing, &crossings);
+    CHECK_INT_EQ(0, atomic_load(&crossings));
+    cfx_runtime_free(rt);
+}
+
 static void nested(void *ctx, int64_t begin, int64_t end)
 {
     const counts *c = ctx;

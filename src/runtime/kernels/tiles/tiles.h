@@ -36,11 +36,17 @@ typedef struct cfxi_sum_tile {
 /* A tile of a fixed number of rows and panels. */
 typedef void cfxi_sum_tile_fn(const cfxi_sum_tile *t);
 
+/* to[i] = clamp(x[i] * factors[i] + shifts[i], low, high): a row before it is multiplied. `shifts`
+ * may be NULL. */
+typedef void cfxi_scale_row_fn(int64_t n, const float *x, const float *factors, const float *shifts,
+                               float low, float high, float *to);
+
 /* The functions of an instruction set: fn[panels - 1][rows - 1], for all rows up to
  * most_rows[panels - 1], which is 0 for numbers of panels that it has no tiles of. */
 typedef struct cfxi_tiles {
     cfxi_sum_tile_fn *fn[CFXI_TILE_MOST_PANELS][CFXI_TILE_MOST_ROWS];
     int most_rows[CFXI_TILE_MOST_PANELS];
+    cfxi_scale_row_fn *scale_row;
 } cfxi_tiles;
 
 CFXI_ISA_TABLES(cfxi_tiles, cfxi_tiles_all)

@@ -46,6 +46,28 @@ INLINE void tile(int rows, int panels, const cfxi_sum_tile *t)
     finish(rows, width, sums[0], t);
 }
 
+INLINE V load(const float *x, int64_t n) { return n == LANES ? LOAD(x) : LOAD_SOME(x, n); }
+
+INLINE V scaled(const float *x, const float *factors, const float *shifts, int64_t n)
+{
+    V y = load(x, n) * load(factors, n);
+    if (shifts)
+        y += load(shifts, n);
+    return y;
+}
+
+static void scale_row(int64_t n, const float *x, const float *factors, const float *shifts,
+                      float low, float high, float *to)
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        STORE(to + i, v_clamp(scaled(x + i, factors + i, shifts ? shifts + i : NULL, LANES),
+                              SET(low), SET(high)));
+    if (i < n)
+        STORE_SOME(to + i, v_clamp(scaled(x + i, factors + i, shifts ? shifts + i : NULL, n - i),
+                                   SET(low), SET(high)), n - i);
+}
+
 #define X(panels, rows)                                                                            \
     static void tile_##panels##_##rows(const cfxi_sum_tile *t) { tile(rows, panels, t); }
 FORMS(X)
@@ -58,4 +80,5 @@ const cfxi_tiles ISA(cfxi_tiles_all) = {
 #undef X
     },
     .most_rows = MOST_ROWS,
+    .scale_row = scale_row,
 };

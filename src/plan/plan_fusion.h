@@ -1,0 +1,64 @@
+/* plan_fusion.h - a kernel in the making: what plan_fuse.c begins, and plan_before.c adds to. */
+#ifndef CFXI_PLAN_FUSION_H
+#define CFXI_PLAN_FUSION_H
+
+#include "plan_groups.h"
+
+typedef struct cfxi_fuser {
+    cfxi_plan *plan;
+    cfx_runtime *rt;
+    const cfxi_plan_how *how;
+    cfxi_groups groups;
+    cfxi_bf16 bf16;
+    cfx_error *err;
+} cfxi_fuser;
+
+enum { CFXI_FUSED_STEPS = 24 };  /* that become one */
+
+/* A kernel in the making. */
+typedef struct cfxi_fusion {
+    cfxi_problem problem;
+    const cfx_tensor *w;
+    uint32_t x, out;         /* numbers of tensors */
+    uint32_t steps[CFXI_FUSED_STEPS];  /* it stands for these, in the place of the last */
+    size_t num_steps;
+    uint32_t operands[CFXI_MOST_OPERANDS];
+    size_t num_operands;
+    cfxi_chain *chain;       /* or NULL */
+    float *bias;             /* of all columns or channels: NULL if there is none */
+    float *scale;
+    int64_t columns;
+    float *factors, *shifts; /* of x, k of each, in one block: or NULL */
+} cfxi_fusion;
+
+static inline const cfx_tensor *cfxi_plan_tensor_arg(const cfxi_step *s, size_t i)
+{
+    return i < s->num_args && s->args[i].kind == CFX_DATUM_TENSOR ? s->args[i].as.tensor : NULL;
+}
+
+static inline bool cfxi_plan_is_none(const cfxi_step *s, size_t i)
+{
+    return i >= s->num_args || s->args[i].kind == CFX_DATUM_NONE ||
+           s->args[i].kind == CFX_DATUM_INVALID;
+}
+
+/* A float32 tensor whose elements are known while planning. */
+static inline bool cfxi_plan_is_constant(const cfx_tensor *t)
+{
+    return t && t->dtype == CFX_DTYPE_FLOAT32 && cfxi_rt_can_read(t) &&
+           cfxi_tensor_has_whole_strides(t);
+}
+
+static inline float cfxi_plan_element_of(const cfx_tensor *t, int64_t i)
+{
+    return *(const float *)(const void *)(t->data + i * t->stride[0]);
+}
+
+/* A norm of `n` channels with known statistics, as a factor and a sum for each; false if it is
+ * another. */
+bool cfxi_plan_find_norm(const cfxi_step *s, int64_t n, double *scale, double *bias);
+
+/* Takes over what comes before the step `first`, as far as the kernel can. */
+void cfxi_plan_fuse_before(const cfxi_fuser *f, cfxi_fusion *u, uint32_t first);
+
+#endif
