@@ -3,7 +3,8 @@ torch.onnx.export.
 
     python bench/onnx_models.py [--alone] [--update] [--opset N] [--list] [LIST[:NAME] ...]
 
-Lists: zoo (tests/zoo), programs (tests/python/programs), captures (tests/python/capture_programs).
+Lists: zoo (tests/zoo), programs (tests/python/programs), captures (tests/python/capture_programs),
+libraries (a sample of tools/zoo_models: its packages, tools/zoo.txt, must be on PYTHONPATH).
 Each is captured with its first inputs, written, checked (onnx.checker with its strict inference of
 types and shapes) and run with those and all other inputs that the captured graph takes: in ONNX
 Runtime, then read by cfx.onnx.load and by cfx.runtime.load. Results must agree with eager PyTorch
@@ -35,7 +36,7 @@ import onnxruntime
 import torch
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests"), str(ROOT / "tests/python")]
+sys.path[:0] = [str(ROOT / part) for part in ("python", "tests", "tests/python", "tools")]
 import cfx  # noqa: E402
 import cfx.onnx  # noqa: E402
 import capture_programs  # noqa: E402
@@ -45,6 +46,7 @@ import zoo  # noqa: E402
 PAGE = ROOT / "docs/onnx-writing.md"
 CLOSE = 1e-4
 LIMIT = 60  # seconds for one program in torch.onnx.export
+SHARE = 6  # of the models of libraries, one in so many
 
 
 class Case:
@@ -64,7 +66,50 @@ def zoo_case(name):
     return Case(name, make, [programs.call(*inputs), programs.call(*more)])
 
 
+def library_case(library, name):
+    made = []  # once: building draws weights
+
+    def case():
+        if not made:
+            torch.manual_seed(0)
+            made.append(library.build(name))
+            made[0].model.eval()
+        return made[0]
+
+    class Calls:
+        """Two batches; the second has another length if the model takes any."""
+
+        def __iter__(self):
+            one = case()
+            for batch, length in (2, one.length), (3, one.other_length or one.length):
+                torch.manual_seed(batch)
+                args, kwargs = one.inputs(batch, length)
+                yield programs.call(*args, **kwargs)
+
+        def __getitem__(self, i):
+            return list(self)[i]
+
+    return Case(name, lambda: copy.deepcopy(case().model), Calls())
+
+
+def sample_of_libraries():
+    """Every SHARE-th model of each library that is there."""
+    from zoo_models import LIBRARIES
+
+    for title, library in LIBRARIES.items():
+        if "decoding" in title:  # one call each
+            continue
+        try:
+            library.load()
+        except ImportError:
+            continue
+        for name in library.names()[::SHARE]:
+            yield library_case(library, name)
+
+
 def cases_of(which):
+    if which == "libraries":
+        return list(sample_of_libraries())
     if which == "zoo":
         return [zoo_case(name) for name in zoo.MODELS]
     found = programs.load_all() if which == "programs" else capture_programs.load_all()

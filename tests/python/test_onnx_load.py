@@ -182,7 +182,8 @@ def scaled(ir_version, scale):
     """x * scale + w, where both have an initializer and are inputs, too."""
     inputs = [("w", (3,)), ("x", ("N", 3)), ("scale", scale.shape)]
     made = helper.make_graph(
-        [helper.make_node("Mul", ["x", "scale"], ["t"]), helper.make_node("Add", ["t", "w"], ["y"])],
+        [helper.make_node("Mul", ["x", "scale"], ["t"]),
+         helper.make_node("Add", ["t", "w"], ["y"])],
         "g", [helper.make_tensor_value_info(n, FLOAT, s) for n, s in inputs],
         [helper.make_tensor_value_info("y", FLOAT, ("N", 3))],
         [onnx.numpy_helper.from_array(np.arange(3, dtype=np.float32), "w"),

@@ -202,8 +202,9 @@ cfx_var cfxi_import_or_default(cfxi_import *m, cfx_var given, const cfxi_onnx_va
 
 /* ---- signature (import_signature.c) -------------------------------------------------------- */
 
-/* The inputs of the graph that are no constants, those with defaults last, as cfx_class and cfx_trace_options want them,
- * and signature.ir. Names of inputs are made identifiers, each once. */
+/* The inputs of the graph that are no constants, those with defaults last, as cfx_class and
+ * cfx_trace_options want them, and signature.ir. Names of inputs are made identifiers, each once.
+ */
 typedef struct cfxi_import_inputs {
     const cfxi_onnx_value **values;  /* in the arena */
     const char **names;
