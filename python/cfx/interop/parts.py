@@ -182,7 +182,7 @@ def bump(tensors: Any) -> None:
 def _read_constants(graph: Graph, constants: Mapping[int, str], root: Any) -> None:
     """Inputs of the graph become what it reads from these paths of `root`."""
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
-    first = inputs[0] if inputs else None
+    first: Any = inputs[0] if inputs else None
     for i in constants:
         if inputs[i] is first:
             first = first.next
