@@ -31,11 +31,6 @@ typedef struct cfxi_fusion {
     float *factors, *shifts; /* of x, k of each, in one block: or NULL */
 } cfxi_fusion;
 
-static inline const cfx_tensor *cfxi_plan_tensor_arg(const cfxi_step *s, size_t i)
-{
-    return i < s->num_args && s->args[i].kind == CFX_DATUM_TENSOR ? s->args[i].as.tensor : NULL;
-}
-
 static inline bool cfxi_plan_is_none(const cfxi_step *s, size_t i)
 {
     return i >= s->num_args || s->args[i].kind == CFX_DATUM_NONE ||
