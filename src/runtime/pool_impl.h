@@ -44,7 +44,8 @@ unsigned cfxi_rt_cores_under(const char *root, unsigned allowed);
 /* The processor that this thread runs on; -1 if the system does not say. */
 int cfxi_rt_processor(void);
 /* Keeps a thread away from `processor`, where it may run on another one, and lets it run again on
- * *avoided (-1: none), which becomes the processor that it avoids now. */
+ * *avoided (-1: none), which becomes the processor that it avoids now; -1 if it may not run there
+ * anyway. */
 void cfxi_rt_avoid(pthread_t thread, int *avoided, int processor);
 
 #endif

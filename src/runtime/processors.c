@@ -19,7 +19,8 @@ void cfxi_rt_avoid(pthread_t thread, int *avoided, int processor)
         return;
     if (*avoided >= 0)
         CPU_SET(*avoided, &set);
+    const bool may_run_there = CPU_ISSET(processor, &set);  /* else it must not be allowed to later */
     CPU_CLR(processor, &set);
     if (CPU_COUNT(&set) > 0 && pthread_setaffinity_np(thread, sizeof set, &set) == 0)
-        *avoided = processor;
+        *avoided = may_run_there ? processor : -1;
 }

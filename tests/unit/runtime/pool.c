@@ -498,6 +498,10 @@ TEST(a_thread_avoids_one_processor_at_a_time)
     cfxi_rt_avoid(pthread_self(), &avoided, two[0]);  /* it has no other */
     cfxi_rt_avoid(pthread_self(), &avoided, -1);
     CHECK_INT_EQ(-1, avoided);
+    cfxi_rt_avoid(pthread_self(), &avoided, two[1]);  /* where it may not be: it never may be */
+    CHECK_INT_EQ(-1, avoided);
+    sched_getaffinity(0, sizeof set, &set);
+    CHECK(CPU_ISSET(two[0], &set) && !CPU_ISSET(two[1], &set));
     CHECK_INT_EQ(0, sched_setaffinity(0, sizeof before, &before));
 }
 
