@@ -499,7 +499,7 @@ static void check_back_end(cfx_runtime *rt, const cfxi_backend *b, const cfxi_pr
     }
     if (!b->query(p, &cost))
         return;
-    const cfxi_constants constants = {w, bias, NULL, NULL};
+    const cfxi_constants constants = {.w = w, .bias = bias};
     cfxi_kernel *k = b->prepare(p, &constants, cfxi_base_allocator(NULL), NULL);
     const cfxi_run r = {.rt = rt, .x = x + 1, .out = out + 1, .operands = {out + 1}};
     if (CHECK(k != NULL)) {
