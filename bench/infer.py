@@ -29,160 +29,43 @@ docs/benchmarks.md, with everything that was measured.
 import argparse
 import json
 import os
-import select
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(ROOT / "python"), str(HERE)]
+from cfx._bench import turns  # noqa: E402
+from cfx._bench.turns import Setting  # noqa: E402
 from cfx._glue import places  # noqa: E402
 from engines import models, report  # noqa: E402
 
 PAGE = ROOT / "docs/benchmarks.md"
 ENGINES = ("eager", "compile", "frozen", "ORT", "OpenVINO", "cfx", "oneDNN")
-CLOSE = 1e-4
-LONGEST = 900  # seconds until an answer
-PAUSE = 0.03   # seconds after a turn, in which threads that wait actively fall asleep
-
-
-class Lost(Exception):
-    """A worker ended, or takes too long."""
-
-
-class Worker:
-    """A process with one engine and one model."""
-
-    def __init__(self, engine, folder, threads, options):
-        self.engine = engine
-        caches = tempfile.mkdtemp(dir=folder)
-        paths = [ROOT / "python", HERE, ROOT / "tests", options.peers or ""]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(p) for p in paths if p),
-               "OMP_NUM_THREADS": str(threads), "TORCHINDUCTOR_CACHE_DIR": caches}
-        if options.onednn:
-            env[places.ONEDNN] = str(options.onednn)
-        self.log = open(Path(caches) / "log", "w+")
-        start = time.perf_counter()
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "engines.worker", engine, str(folder),
-             str(threads)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.log, text=True)
-        self.about, self.started = {}, start
-
-    def begin(self):
-        """Waits for the first result, and compares it."""
-        self.about = self.answer()
-        self.about["start"] = time.perf_counter() - self.started
-        if not self.problem():
-            self.about.update(self.tell(do="check"))
-        if self.about.get("far", 0) > CLOSE:
-            self.about["failed"] = f"results differ by {self.about['far']:.1e}"
-
-    def problem(self):
-        return {k: v for k, v in self.about.items() if k in ("missing", "failed")}
-
-    def answer(self):
-        ready, _, _ = select.select([self.process.stdout], [], [], LONGEST)
-        line = self.process.stdout.readline() if ready else ""
-        if not line:
-            self.log.seek(0)
-            last = self.log.read().strip().splitlines()[-1:] or ["no message"]
-            raise Lost(last[0] if ready else f"no answer in {LONGEST} s")
-        return json.loads(line)
-
-    def tell(self, **what):
-        print(json.dumps(what), file=self.process.stdin, flush=True)
-        return self.answer()
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.log.close()
 
 
 # ---- one cell: a model, a batch size, a number of threads ---------------------------------------
 
 
-def progress(text):
-    print(text, end="", file=sys.stderr, flush=True)
-
-
-def start_worker(engine, folder, threads, options):
-    """(a worker whose results agree with eager PyTorch, None) or (None, what is wrong)"""
-    worker = Worker(engine, folder, threads, options)
-    try:
-        worker.begin()
-    except Lost as error:
-        worker.about["failed"] = str(error)
-    if worker.problem():
-        worker.end()
-        return None, worker.problem()
-    return worker, None
-
-
-def take_turns(workers, options):
-    """The times of each engine, in seconds: a median for each round."""
-    rounds = {engine: [] for engine in workers}
-    for number in range(options.rounds):
-        order = list(workers)[number % len(workers):] + list(workers)[:number % len(workers)]
-        for engine in order:
-            found = workers[engine].tell(do="run", seconds=options.seconds, least=options.least)
-            rounds[engine].append(statistics.median(found["times"]))
-            workers[engine].about["resident"] = found["resident"]
-            time.sleep(PAUSE)
-        progress(".")
-    return rounds
-
-
-def start_of_file(folder, threads, options):
-    """Seconds from the start of a process until cfx's first result from a file."""
-    worker, _ = start_worker("cfx file", folder, threads, options)
-    if worker is None:
-        return None
-    worker.end()
-    return worker.about["start"]
-
-
-def summary(about, rounds):
-    """What is kept of an engine."""
-    middle = statistics.median(rounds)
-    quarters = statistics.quantiles(rounds, n=4) if len(rounds) > 1 else [middle, middle, middle]
-    late = max(0, about["first"] - middle)
-    return {"time": middle, "spread": (quarters[2] - quarters[0]) / 2 / middle, "rounds": rounds,
-            "ready": about["ready"] + late,
-            "memory": about["resident"] - about["before"],
-            "start": about["start"], "far": about["far"], "how": about["how"]}  # fmt: skip
+def setting_of(threads, options):
+    paths = (str(HERE), str(ROOT / "tests"), *([str(options.peers)] if options.peers else []))
+    onednn = str(options.onednn) if options.onednn else None
+    return Setting(threads, options.rounds, options.seconds, options.least, paths, onednn)
 
 
 def measure(folder, threads, options):
     """{engine: summary, or {"missing": ...}, or {"failed": ...}}"""
-    workers, found = {}, {}
-    try:
-        for engine in options.engines:
-            progress(f" {engine}")
-            worker, problem = start_worker(engine, folder, threads, options)
-            if worker is None:
-                found[engine] = problem
-                progress(f" ({', '.join(f'{k}: {v}' for k, v in problem.items())})")
-            else:
-                workers[engine] = worker
-        progress(" ")
-        if workers:
-            rounds = take_turns(workers, options)
-            found.update({e: summary(workers[e].about, rounds[e]) for e in workers})
-    finally:
-        for worker in workers.values():
+    setting = setting_of(threads, options)
+    found = turns.measure(options.engines, folder, setting)
+    if "time" in found.get("cfx", {}):  # from a file, in a process without torch
+        worker, _ = turns.start_worker("cfx file", folder, setting)
+        found["cfx"]["start"] = worker.about["start"] if worker else None
+        if worker:
             worker.end()
-    if "time" in found.get("cfx", {}):
-        found["cfx"]["start"] = start_of_file(folder, threads, options)
-    progress("\n")
-    return {engine: found[engine] for engine in options.engines}
+    turns.progress("\n")
+    return found
 
 
 # ---- all ----------------------------------------------------------------------------------------
@@ -249,7 +132,7 @@ def measure_all(options):
                 facts = write_files(name, batch, Path(made))
                 for threads in options.threads:
                     count += 1
-                    progress(f"[{count}/{total}] {name}, batch {batch}, {threads} threads:")
+                    turns.progress(f"[{count}/{total}] {name}, batch {batch}, {threads} threads:")
                     cell = {"model": name, "batch": batch, "threads": threads, "facts": facts,
                             "engines": measure(Path(made), threads, options)}
                     results["cells"].append(cell)

@@ -235,6 +235,21 @@ cfx_status cli_show_shapes(const cli_input *in, const char *shapes, const char *
  * (shapes.c) */
 size_t cli_end_of_value(const char *text);
 
+/* ---- times (timing.c) ---------------------------------------------------------------------- */
+
+/* Seconds, from some moment on. */
+double cli_seconds(void);
+
+/* Of one run, in seconds. */
+typedef struct cli_times {
+    double best;
+    double median;
+    double spread;  /* half of the distance between the quartiles */
+    size_t runs;
+} cli_times;
+/* Runs the program for about that long, at least once. */
+cfx_status cli_measure(const cli_program *p, double seconds, cli_times *out, cfx_error *err);
+
 /* ---- inputs (inputs.c) --------------------------------------------------------------------- */
 
 /* Sets inputs, each [NAME=]VALUE: a number, a file of a tensor, one of a file of several

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-enum { RUN_WEIGHTS, RUN_INPUT, RUN_RANDOM, RUN_OUTPUT, RUN_SEED, RUN_THREADS, RUN_TIME };
+enum { RUN_WEIGHTS, RUN_INPUT, RUN_RANDOM, RUN_OUTPUT, RUN_SEED, RUN_THREADS, RUN_TIME,
+       RUN_SAVE };
 
 static const cli_option verb_options[] = {
     [RUN_WEIGHTS] = {"--weights", "FILE", false, "the parameters: {tensors}", false},
@@ -25,6 +25,8 @@ static const cli_option verb_options[] = {
                      "number of threads (default: all that it may use)", false},
     [RUN_TIME] = {"--time", NULL, false,
                   "also print how long loading and runs take, to stderr", false},
+    [RUN_SAVE] = {"--save-inputs", "FILE", false,
+                  "also write the inputs, such as random ones: x.npz", false},
     {NULL, NULL, false, NULL, false},
 };
 
@@ -210,44 +212,32 @@ static cfx_status print_results(const cfx_signature *s, cfx_datum d, cfx_error *
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-enum { MOST_RUNS = 1000 };
-
-static int compare_times(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Further runs, for about a second. */
 static cfx_status measure(const cli_program *p, double load, double first, cfx_error *err)
 {
-    double times[MOST_RUNS];
-    double begin = seconds();
-    size_t graph;
-    int runs = 0;
+    cli_times t;
     cli_working("measuring");
-    do {
-        double start = seconds();
-        cfx_datum d = cli_program_run(p, &graph, err);
-        times[runs++] = seconds() - start;
-        if (d.kind == CFX_DATUM_INVALID)
-            return err->status;
-        cfx_datum_release(d);
-    } while (seconds() - begin < 1 && runs < MOST_RUNS);
+    const cfx_status status = cli_measure(p, 1, &t, err);
     cli_progress_end();
-    qsort(times, (size_t)runs, sizeof *times, compare_times);
-    fprintf(stderr, "load %.3f ms, first run %.3f ms; then best %.3f ms, median %.3f ms, of %d "
-            "runs, %u threads\n", load * 1e3, first * 1e3, times[0] * 1e3, times[runs / 2] * 1e3,
-            runs, cfx_runtime_threads(p->rt));
-    return CFX_OK;
+    if (status == CFX_OK)
+        fprintf(stderr, "load %.3f ms, first run %.3f ms; then best %.3f ms, median %.3f ms, of "
+                "%zu runs, %u threads\n", load * 1e3, first * 1e3, t.best * 1e3, t.median * 1e3,
+                t.runs, cfx_runtime_threads(p->rt));
+    return status;
+}
+
+/* The inputs of a run as a file: those that were given, and those of random numbers. */
+static cfx_status save_inputs(const cli_program *p, const char *path, cfx_error *err)
+{
+    cfx_state *all = cfx_state_new(NULL, err);
+    cfx_status status = all ? CFX_OK : err->status;
+    for (size_t i = 0; status == CFX_OK && i < p->num_inputs; i++)
+        if (p->inputs[i].kind != CFX_DATUM_INVALID)  /* else it has a default */
+            status = collect(all, NULL, &p->inputs[i], cli_program_input(p, i), err);
+    if (status == CFX_OK)
+        status = cfx_state_save(all, path, err);
+    cfx_state_free(all);
+    return status;
 }
 
 static cfx_status run_once(const cli_args *args, const cli_program *p, double *took,
@@ -256,9 +246,9 @@ static cfx_status run_once(const cli_args *args, const cli_program *p, double *t
     size_t graph;
     const char *path = args->values[RUN_OUTPUT];
     cli_working("running");
-    *took = seconds();
+    *took = cli_seconds();
     cfx_datum result = cli_program_run(p, &graph, err);
-    *took = seconds() - *took;
+    *took = cli_seconds() - *took;
     cli_progress_end();
     if (result.kind == CFX_DATUM_INVALID)
         return err->status;
@@ -276,9 +266,11 @@ static cfx_status run(const cli_args *args, const cli_input *in, double begin,
     double first = 0;
     cfx_status status =
         cli_program_open(&p, in, args->values[RUN_WEIGHTS], options, told, err);
-    const double load = seconds() - begin;
+    const double load = cli_seconds() - begin;
     if (status == CFX_OK)
         status = cli_program_fill(&p, in, args, args->values[RUN_RANDOM], err);
+    if (status == CFX_OK && args->values[RUN_SAVE])
+        status = save_inputs(&p, args->values[RUN_SAVE], err);
     if (status == CFX_OK)
         status = run_once(args, &p, &first, err);
     if (status == CFX_OK && args->values[RUN_TIME])
@@ -300,7 +292,7 @@ static int cmd_run(const cli_args *args)
         return CLI_BAD_USAGE;
     const cfx_runtime_options options = {.seed = seed, .threads = (unsigned)threads,
                                          .print = cli_stdout()};
-    const double begin = seconds();
+    const double begin = cli_seconds();
     if (!cli_open(&in, args->file))
         code = CLI_UNREADABLE;
     else if (run(args, &in, begin, &options, &told, &err) != CFX_OK)

@@ -161,6 +161,10 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["capture"] or (words[:1] == ["trace"] and not _is_of_c(words[1:])):
         return _of_python(words)
+    if words[:1] == ["bench"] and any(w.partition("=")[0] == "--against" for w in words):
+        from ._bench.verb import bench
+
+        return bench(words[1:], _command)
     return _command(words)
 
 

@@ -108,20 +108,21 @@ static cfxi_plan_session *take_session(entry *e, cfx_error *err)
     return s;
 }
 
+/* Once it is idle, another run may take and end it, and with it the entry's last reference: so this
+ * has one of its own. */
 static void leave_session(entry *e, cfxi_plan_session *s)
 {
-    for (size_t i = 0; i < IDLE; i++) {
+    bool left = false;
+    atomic_fetch_add(&e->refs, 1);
+    for (size_t i = 0; !left && i < IDLE; i++) {
         cfxi_plan_session *none = NULL;
-        if (!atomic_compare_exchange_strong(&e->idle[i], &none, s))
-            continue;
-        if (atomic_load(&e->dropped)) {  /* nobody takes it any more */
-            atomic_fetch_add(&e->refs, 1);  /* while it ends */
-            end_idle(e);
-            release_entry(e);
-        }
-        return;
+        left = atomic_compare_exchange_strong(&e->idle[i], &none, s);
     }
-    end_session(e, s);
+    if (!left)
+        end_session(e, s);
+    else if (atomic_load(&e->dropped))
+        end_idle(e);  /* nobody takes it any more */
+    release_entry(e);
 }
 
 /* ---- looking ------------------------------------------------------------------------------- */

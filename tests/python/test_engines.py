@@ -1,4 +1,5 @@
-"""bench/infer.py: what its tables say, and how it talks with its workers."""
+"""bench/infer.py and cfx bench: what their tables say, and how they talk with their workers."""
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,7 +7,11 @@ from types import SimpleNamespace
 import numpy
 import pytest
 
+from cfx.__main__ import main
+from cfx._bench import turns
+
 BENCH = Path(__file__).resolve().parents[2] / "bench"
+RANDOM = "--random=input=2x784"
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +89,14 @@ def small(bench, tmp_path_factory):
 
 
 def worker_of(bench, name, folder):
-    options = SimpleNamespace(peers=None, onednn=None)
-    return bench.infer.start_worker(name, folder, 1, options)
+    setting = turns.Setting(threads=1, rounds=1, seconds=0, least=1, paths=(str(BENCH),))
+    return turns.start_worker(name, folder, setting)
 
 
 @pytest.mark.parametrize("name", ["eager", "ORT", "cfx", "cfx file"])
 def test_worker(bench, small, name):
     worker, problem = worker_of(bench, name, small)
-    assert problem is None
+    assert not problem
     try:
         assert worker.about["far"] < 1e-5 and worker.about["start"] > worker.about["ready"]
         found = worker.tell(do="run", seconds=0, least=3)
@@ -116,3 +121,53 @@ def test_wrong_results_are_noticed(bench, small, tmp_path):
 def test_what_fails_is_said(bench, tmp_path):
     worker, problem = worker_of(bench, "cfx file", tmp_path)  # there are no files
     assert worker is None and problem["failed"]
+
+
+# ---- python -m cfx bench ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def file(small, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bench") / "mlp.cfx"
+    path.write_bytes((small / "model.cfx").read_bytes())
+    return path
+
+
+def bench_verb(capfd, *words):
+    status = main(["bench", *map(str, words)])
+    shown = capfd.readouterr()
+    return status, shown.out, shown.err
+
+
+def test_bench_against_engines(file, capfd):
+    status, out, err = bench_verb(capfd, file, RANDOM, "--against", "onnxruntime,torch",
+                                  "--threads", "1", "--rounds", "2", "--seconds", "0")
+    assert status == 0, err
+    lines = out.splitlines()
+    assert lines[0] == f"{file}, threads: 1"
+    assert [line.split()[0] for line in lines[2:5]] == ["cfx", "onnxruntime", "torch"]
+    assert all(line.split()[-1].endswith("x") for line in lines[3:5])
+    assert max(map(len, lines[1:5])) <= 80 and "ONNX Runtime" in lines[5]
+    assert "[1/1] threads: 1; cfx onnxruntime torch ..\n" in err
+
+
+def test_bench_as_json(file, capfd):
+    status, out, err = bench_verb(capfd, "--against", "openvino", "--rounds", "1", "--seconds", "0",
+                                  "--threads", "1", "--json", file, "--random", RANDOM[9:])
+    found = json.loads(out)
+    assert status == 0 and found["rows"][0]["engines"]["cfx"]["time"] > 0
+    assert {"missing", "time"} & set(found["rows"][0]["engines"]["openvino"])
+
+
+def test_bench_names_what_is_wrong(file, tmp_path, capfd):
+    status, out, err = bench_verb(capfd, file, RANDOM, "--against", "torch", "--rounds", "0")
+    assert status == 2 and "need numbers from 1 on" in err
+    status, out, err = bench_verb(capfd, "graph.ir", "--against", "torch")
+    assert status == 1 and "cfx pack" in err and out == ""
+    status, out, err = bench_verb(capfd, tmp_path / "no.cfx", "--against", "torch")
+    assert status == 3 and "no.cfx" in err
+    status, out, err = bench_verb(capfd, file, "--against", "torch")
+    assert status == 1 and "missing" in err
+    with pytest.raises(SystemExit):
+        main(["bench", str(file), "--against", "tourch"])
+    assert "there is no engine 'tourch'" in capfd.readouterr().err

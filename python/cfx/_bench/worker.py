@@ -1,8 +1,14 @@
 """One engine with one model, in a process of its own, told by lines of JSON what to do.
 
-    python -m engines.worker ENGINE FOLDER THREADS
+    python worker.py ENGINE FOLDER THREADS
 
-It loads the model from the files of engines/files.py, runs it once and says so:
+The folder has what engines read:
+
+    model.cfx     for cfx, and for PyTorch if there is no model.pt: the module
+    model.onnx    for ONNX Runtime and OpenVINO
+    inputs.npz    the inputs; expected.npz: the results
+
+The worker loads the model, runs it once and says so:
 
     {"ready": seconds from the file to something that can be called, "first": of the first run,
      "before": bytes in memory before it loaded, "how": what was used}
@@ -15,7 +21,6 @@ each line that it reads makes it work and answer with a line:
 
 A run for timing begins with one that is not counted: it wakes the threads and fills the caches.
 """
-import inspect
 import json
 import os
 import sys
@@ -23,10 +28,6 @@ import time
 from pathlib import Path
 
 import numpy
-
-
-class Missing(Exception):
-    """The engine is not installed, or lacks what it needs."""
 
 
 def resident():
@@ -44,6 +45,16 @@ def given(folder):
 # (run, how): run() gives the results as a list of arrays, `how` says what is used.
 
 
+def module_of(folder):
+    if (folder / "model.pt").exists():
+        import torch
+
+        return torch.load(folder / "model.pt", weights_only=False)
+    import cfx
+
+    return cfx.load(folder / "model.cfx")
+
+
 def with_torch(folder, threads, prepare):
     import torch
 
@@ -51,7 +62,7 @@ def with_torch(folder, threads, prepare):
     inputs = [torch.from_numpy(x) for x in given(folder)]
 
     def load():
-        model = torch.load(folder / "model.pt", weights_only=False)
+        model = module_of(folder)
         call, how = prepare(torch, model, inputs)
 
         def run():
@@ -119,35 +130,22 @@ def by_openvino(folder, threads):
     return load
 
 
-def cfx_callable(model, inputs, threads, backend):
-    """How cfx runs a model: (a callable, what was used). The only place that knows."""
-    import cfx
-
-    if hasattr(cfx, "compile"):
-        knows = inspect.signature(cfx.compile).parameters
-        if "backend" in knows:
-            return (cfx.compile(model, *inputs, threads=threads, backend=backend),
-                    f"cfx.compile, {backend}")
-        if backend == "builtin":
-            return cfx.compile(model, *inputs, threads=threads), "cfx.compile"
-        raise Missing("cfx.compile has no back ends to choose from")
-    if backend != "builtin":
-        raise Missing("there is no cfx.compile yet")
-    lowered = cfx.lower(cfx.capture(model, *inputs), runtime=cfx.Runtime(threads=threads))
-    return lowered, "cfx.capture, cfx.lower"
-
-
 def by_cfx(folder, threads, backend="builtin"):
-    import cfx  # noqa: F401
+    import cfx
 
     def prepare(torch, model, inputs):
         with torch.no_grad():
-            return cfx_callable(model, inputs, threads, backend)
+            return (cfx.compile(model, *inputs, threads=threads, backend=backend),
+                    f"cfx.compile, {backend}")
 
     return with_torch(folder, threads, prepare)
 
 
 def by_onednn(folder, threads):
+    from cfx._glue import places
+
+    if not places.onednn():
+        raise ImportError("oneDNN is not installed")
     return by_cfx(folder, threads, "onednn")
 
 
@@ -224,8 +222,6 @@ def main():
         return answer({"missing": str(error)})
     try:
         run, about = begin(load)
-    except Missing as error:
-        return answer({"missing": str(error)})
     except Exception as error:
         return answer({"failed": f"{type(error).__name__}: {error}".splitlines()[0]})
     answer(about)
