@@ -155,10 +155,22 @@ def assumes_sizes_on_one_way(x):
     return y.sum() * x.shape[0]
 
 
+def row_of_another_size(x):
+    """What is read of the loop's result needs to know its rank."""
+    row = x[0]
+    for i in range(x.shape[0]):
+        if x[i].sum() > 0:
+            parts = [x[i, 0]]
+            for j in range(x.shape[1]):
+                parts.append(parts[j] + x[i, j])
+            row = torch.stack(parts)
+    return row[-1]
+
+
 PROGRAMS = [adds_on_one_way, adds_through_a_view, writes_and_returns_it, writes_in_nested_branches,
             writes_to_what_a_branch_gave, writes_in_a_loop, fills_rows, grows_a_tensor,
             parts_of_lists, numbers_in_lists, parts_of_a_tensor, numbers_of_a_tensor, item_by_data,
-            sum_of_tensors, assumes_sizes_on_one_way]  # fmt: skip
+            sum_of_tensors, assumes_sizes_on_one_way, row_of_another_size]  # fmt: skip
 INPUTS = [torch.tensor([[2.0, 1], [-3, 1], [1, 1]]), torch.tensor([[-2.0, 1], [-3, 1]]),
           torch.tensor([[0.25, 0], [1, -0.5], [-2, 3], [0, 0]])]  # fmt: skip
 

@@ -180,6 +180,7 @@ cfxi_ev *cfxi_export_take_outputs(cfxi_export_call *c, const cfxi_ev *like,
         both->at[i]->source = c->node;
         both->at[i]->name = outputs[k]->name;
         both->at[i]->scope = outputs[k++]->scope;
+        cfxi_export_note_type(c->x, both->at[i]);
     }
     return cfxi_export_rebuild(c->x, like, both->at, &at);
 }
