@@ -217,8 +217,8 @@ static cfx_status make_program(ready_graph *r, cfx_graph *g, cfx_module *root,
     cfx_error why = {0};
     const cfx_lower_options options = {.each = note, .ctx = &t};
     const cfx_compile_options none = {0};
-    r->program = cfxi_capture_program(g, root, o->library, &options, o->compile ? o->compile : &none,
-                                      root->allocator, &why);
+    r->program = cfxi_capture_program(g, root, o->library, &options,
+                                      o->compile ? o->compile : &none, root->allocator, &why);
     if (r->program)
         return CFX_OK;
     if (t.count > 0 && why.status == CFX_E_TYPE)

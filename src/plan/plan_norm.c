@@ -1,9 +1,11 @@
-/* plan_norm.c - RMS norms that a program has written out become one step:
+/* plan_norm.c - norms that a program has written out become one step:
  *
- *     weight * (x * rsqrt(mean(x * x, -1, True) + eps))
+ *     weight * (x * rsqrt(mean(x * x, -1, True) + eps))              an RMS norm; and, where x is
+ *     d = z - mean(z, -1, True)                                      a layer norm of z
  *
- * also with a square or a power, with x / sqrt(...), and without weights. Nobody else may read
- * what is between. Squares are summed in double: they do not overflow as they would step by step.
+ * also with a square or a power, with x / sqrt(...), and without weights; a layer norm may have a
+ * bias, too. Nobody else may read what is between. Squares are summed in double: they do not
+ * overflow as they would step by step.
  */
 #include "plan_groups.h"
 
@@ -12,12 +14,14 @@ typedef struct finder {
     const cfxi_groups *groups;
 } finder;
 
-/* A norm in the making: x / sqrt(mean + eps) * weight. */
+/* A norm in the making: x / sqrt(mean + eps) * weight + bias. */
 typedef struct norm {
-    uint32_t steps[5];   /* that go */
+    uint32_t steps[8];   /* that go */
     size_t num_steps;
     cfx_tensor *x;
+    bool centred;        /* less its mean: a layer norm */
     cfx_tensor *weight;  /* or NULL */
+    cfx_tensor *bias;    /* or NULL */
     double eps;
 } norm;
 
@@ -57,6 +61,13 @@ static cfx_tensor *take_mean(const finder *f, norm *n, const cfx_tensor *t, uint
     return of;
 }
 
+static bool is_square(const cfxi_element *e)
+{
+    return e->fn == CFXI_FN_square ||
+           (e->fn == CFXI_FN_mul && e->n == 2 && e->args[0] == e->args[1]) ||
+           (e->fn == CFXI_FN_pow && e->args[1] == CFXI_NONE && e->numbers[1] == 2);
+}
+
 /* Whether `t`, which only the step `reader` reads, is what x is divided by (`root`), or multiplied.
  */
 static bool take_scale(const finder *f, norm *n, const cfx_tensor *t, bool root, uint32_t reader)
@@ -75,8 +86,7 @@ static bool take_scale(const finder *f, norm *n, const cfx_tensor *t, bool root,
     e = of ? take(f, n, of, &reader) : NULL;
     if (!e || !is_same(header_of(f, e->args[0]), n->x))
         return false;
-    return e->fn == CFXI_FN_square ||
-           (e->fn == CFXI_FN_mul && e->n == 2 && e->args[0] == e->args[1]);
+    return is_square(e);
 }
 
 /* x times the scale, in any order, or divided by the root. */
@@ -99,24 +109,80 @@ static bool find_norm(const finder *f, norm *n, uint32_t last)
     return false;
 }
 
-/* If all that reads the norm multiplies it by weights, these are a part of it. */
-static uint32_t take_weight(const finder *f, norm *n, uint32_t last)
+/* Whether only the steps of the norm, `last` among them, read a tensor. */
+static bool is_read_inside(const finder *f, const norm *n, uint32_t last, uint32_t tensor)
+{
+    const uint32_t memory = cfxi_plan_tensor(f->plan, tensor)->memory;
+    const cfxi_groups *g = f->groups;
+    for (uint32_t i = g->first_reader[memory]; i < g->first_reader[memory + 1]; i++) {
+        bool inside = g->readers[i] == last;
+        for (size_t k = 0; k < n->num_steps; k++)
+            inside = inside || g->readers[i] == n->steps[k];
+        if (!inside)
+            return false;
+    }
+    return true;
+}
+
+/* If x is z less its mean, and nobody else reads it: the norm is a layer norm of z. */
+static void take_centre(const finder *f, norm *n, uint32_t last)
+{
+    const uint32_t x = cfxi_plan_number(f->plan, n->x);
+    const uint32_t step = x != CFXI_NONE ? f->groups->writer[cfxi_plan_tensor(f->plan, x)->memory]
+                                         : CFXI_NONE;
+    const cfxi_element *e = step != CFXI_NONE ? &f->groups->elements[step] : NULL;
+    if (!e || !e->known || e->fn != CFXI_FN_sub || e->n != 2 ||
+        cfxi_plan_tensor(f->plan, x)->offset != 0 ||
+        !cfxi_plan_lie_alike(n->x, cfxi_plan_step(f->plan, step)->results[0].as.tensor) ||
+        !is_read_inside(f, n, last, x))
+        return;
+    norm found = *n;
+    uint32_t reader = step;
+    found.x = header_of(f, e->args[0]);
+    found.steps[found.num_steps++] = step;
+    if (!found.x || !is_same(take_mean(f, &found, header_of(f, e->args[1]), &reader), found.x) ||
+        !cfxi_plan_lie_alike(found.x, n->x))
+        return;
+    *n = found;
+    n->centred = true;
+}
+
+/* The step that is all that reads what `last` gives, if it is `op` with a vector, which becomes
+ * *vector; else CFXI_NONE. */
+static uint32_t next_with_vector(const finder *f, const norm *n, uint32_t last, cfx_operator op,
+                                 cfx_tensor **vector)
 {
     const cfx_tensor *out = cfxi_plan_step(f->plan, last)->results[0].as.tensor;
     const uint32_t next = cfxi_plan_only_reader(f->groups, cfxi_plan_number(f->plan, out));
     const cfxi_step *s = next != CFXI_NONE ? cfxi_plan_step(f->plan, next) : NULL;
-    if (!s || s->op != CFX_OPID_mul || s->removed || s->kernel)
-        return last;
+    if (!s || s->op != op || s->removed || s->kernel ||
+        (op == CFX_OPID_add && s->args[2].as.i != 1))
+        return CFXI_NONE;
     for (size_t k = 0; k < 2; k++) {
         cfx_tensor *w = cfxi_plan_tensor_arg(s, k);
         if (w && w->dtype == CFX_DTYPE_FLOAT32 && cfxi_rt_can_read(w) && w->ndim == 1 &&
             w->size[0] == n->x->size[n->x->ndim - 1] &&
             cfxi_plan_only_giver(f->groups, cfxi_plan_tensor_arg(s, 1 - k), next) == last) {
-            n->weight = w;
+            *vector = w;
             return next;
         }
     }
-    return last;
+    return CFXI_NONE;
+}
+
+static uint32_t take_vector(const finder *f, norm *n, uint32_t last, cfx_operator op,
+                            cfx_tensor **vector)
+{
+    const uint32_t next = next_with_vector(f, n, last, op, vector);
+    if (next == CFXI_NONE)
+        return last;
+    n->steps[n->num_steps++] = last;
+    return next;
+}
+
+static cfx_datum tensor_or_none(cfx_tensor *t)
+{
+    return t ? cfx_datum_tensor(cfx_tensor_retain(t)) : cfx_datum_none();
 }
 
 /* Makes the last step a call of the norm's row. */
@@ -127,16 +193,20 @@ static cfx_status replace(const finder *f, const norm *n, uint32_t last, cfx_err
     const cfx_datum sizes = cfx_datum_seq(CFX_DATUM_LIST, &size, 1, f->plan->allocator, err);
     if (sizes.kind == CFX_DATUM_INVALID)
         return CFX_E_NOMEM;
-    const cfx_datum args[] = {
-        cfx_datum_tensor(cfx_tensor_retain(n->x)), sizes,
-        n->weight ? cfx_datum_tensor(cfx_tensor_retain(n->weight)) : cfx_datum_none(),
-        cfx_datum_float(n->eps)};
+    cfx_datum args[6] = {cfx_datum_tensor(cfx_tensor_retain(n->x)), sizes,
+                         tensor_or_none(n->weight)};
+    size_t num_args = 3;
+    if (n->centred)
+        args[num_args++] = tensor_or_none(n->bias);
+    args[num_args++] = cfx_datum_float(n->eps);
+    if (n->centred)
+        args[num_args++] = cfx_datum_bool(true);
     for (size_t i = 0; i < CFXI_MOST_PARAMS; i++) {
         cfx_datum_release(s->args[i]);
-        s->args[i] = i < 4 ? args[i] : cfx_datum_invalid();
+        s->args[i] = i < num_args ? args[i] : cfx_datum_invalid();
     }
-    s->num_args = 4;
-    s->op = CFX_OPID_rms_norm;
+    s->num_args = (uint8_t)num_args;
+    s->op = n->centred ? CFX_OPID_layer_norm : CFX_OPID_rms_norm;
     for (size_t i = 0; i < n->num_steps; i++)
         cfxi_plan_step(f->plan, n->steps[i])->removed = true;
     return CFX_OK;
@@ -149,12 +219,12 @@ cfx_status cfxi_plan_fuse_norms(cfxi_plan *plan, const cfxi_groups *groups, cfx_
         norm n;
         if (cfxi_plan_step(plan, i)->removed || !find_norm(&f, &n, i))
             continue;
-        const uint32_t last = take_weight(&f, &n, i);
-        if (!cfx_tensor_is_contiguous(cfxi_plan_step(plan, last)->results[0].as.tensor))
-            continue;
-        if (last != i)
-            n.steps[n.num_steps++] = i;
-        CFX_TRY(replace(&f, &n, last, err));
+        take_centre(&f, &n, i);
+        uint32_t last = take_vector(&f, &n, i, CFX_OPID_mul, &n.weight);
+        if (n.centred)
+            last = take_vector(&f, &n, last, CFX_OPID_add, &n.bias);
+        if (cfx_tensor_is_contiguous(cfxi_plan_step(plan, last)->results[0].as.tensor))
+            CFX_TRY(replace(&f, &n, last, err));
     }
     return CFX_OK;
 }

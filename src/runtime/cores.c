@@ -1,4 +1,5 @@
-/* cores.c - how many threads can run at once: scheduling, and the quota of the control group.
+/* cores.c - how many threads can run at once: scheduling, and the quota of the control group; and
+ * on which processors.
  *
  * A container often may run on all processors of its host, but only for part of the time: a quota
  * of 150 ms in each period of 100 ms is worth one and a half processors. More threads than that
@@ -10,7 +11,7 @@
  * Every group above counts, too. In a container the path may be that of the host, where the files
  * of the container's own group lie at the top: so the walk up to the top finds them in any case.
  */
-#define _GNU_SOURCE  /* sched_getaffinity */
+#define _GNU_SOURCE  /* sched_getaffinity, sched_getcpu, pthread_setaffinity_np */
 #include "pool_impl.h"
 
 #include <sched.h>
@@ -143,4 +144,25 @@ unsigned cfxi_rt_cores(void)
         return cfxi_rt_cores_under("", (unsigned)CPU_COUNT(&set));
     const long n = sysconf(_SC_NPROCESSORS_ONLN);  /* more than the set has room for */
     return cfxi_rt_cores_under("", n < 1 ? 1 : (unsigned)n);
+}
+
+/* ---- where --------------------------------------------------------------------------------- */
+
+int cfxi_rt_processor(void) { return sched_getcpu(); }
+
+/* A scheduler that saves power, or packs the threads of a virtual machine, puts a thread where the
+ * one that woke it runs, and moves it milliseconds later. Until then the two take turns, and a job
+ * of some hundred microseconds takes as long as without help. */
+void cfxi_rt_avoid(pthread_t thread, int *avoided, int processor)
+{
+    cpu_set_t set;
+    if (processor < 0 || processor >= CPU_SETSIZE || processor == *avoided ||
+        pthread_getaffinity_np(thread, sizeof set, &set) != 0)
+        return;
+    if (*avoided >= 0)
+        CPU_SET(*avoided, &set);
+    const bool may_run_there = CPU_ISSET(processor, &set);  /* else never later either */
+    CPU_CLR(processor, &set);
+    if (CPU_COUNT(&set) > 0 && pthread_setaffinity_np(thread, sizeof set, &set) == 0)
+        *avoided = may_run_there ? processor : -1;
 }

@@ -39,7 +39,7 @@ unsigned cfxi_rt_cores(void);
  * system lie under `root` ("" for the system's own). */
 unsigned cfxi_rt_cores_under(const char *root, unsigned allowed);
 
-/* ---- which processor a thread runs on (processors.c) ---------------------------------------- */
+/* ---- which processor a thread runs on (cores.c) --------------------------------------------- */
 
 /* The processor that this thread runs on; -1 if the system does not say. */
 int cfxi_rt_processor(void);

@@ -45,7 +45,7 @@ static inline cfx_program *program_of(const char *text, const cfx_state *weights
     return p;
 }
 
-/* Also where both are NaN. */
+/* Also where both are NaN or the same infinity. */
 static inline bool is_close(const cfx_tensor *a, const cfx_tensor *b)
 {
     if (a->dtype != b->dtype || a->ndim != b->ndim ||
@@ -55,7 +55,8 @@ static inline bool is_close(const cfx_tensor *a, const cfx_tensor *b)
     const float *x = cfx_tensor_data(a);
     const float *y = cfx_tensor_data(b);
     for (int64_t i = 0; i < cfx_tensor_numel(a); i++)
-        if (!(isnan(x[i]) && isnan(y[i])) && !(fabsf(x[i] - y[i]) <= 1e-4f * (1 + fabsf(x[i]))))
+        if (x[i] != y[i] && !(isnan(x[i]) && isnan(y[i])) &&
+            !(fabsf(x[i] - y[i]) <= 1e-4f * (1 + fabsf(x[i]))))
             return false;
     return true;
 }

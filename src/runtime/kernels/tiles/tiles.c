@@ -14,8 +14,8 @@ enum {
 };
 
 /* Cycles of one step of k: a multiply-add for each vector of sums, loads of both operands two at a
- * time, packed lines from the second-level cache, and never less than what a sum takes, which may be
- * in parts (tiles_store.h). */
+ * time, packed lines from the second-level cache, and never less than what a sum takes, which may
+ * be in parts (tiles_store.h). */
 static double cycles_of(double rows, int panels, int vectors)
 {
     const double adds = rows * panels * vectors * (vectors > 1 ? 0.5 : 1);
