@@ -93,9 +93,9 @@ static bool query(const cfxi_problem *p, double *cost)
     const cfxi_conv *c = &p->conv;
     if (p->kind != CFXI_CONVOLUTION || cfxi_backend_rounds(p) || c->transposed || c->in[0] != 1 ||
         c->kernel[0] != 1 || c->kernel[1] != 3 || c->kernel[2] != 3 ||
-        c->stride[1] != 1 || c->stride[2] != 1 || c->dilation[1] != 1 || c->dilation[2] != 1 || c->groups != 1 || c->xs[1] != 1 ||
-        c->ys[1] != 1 || c->in_channels < LEAST_CHANNELS || c->batch <= 0 || c->out[1] <= 0 ||
-        c->out[2] <= 0)
+        c->stride[1] != 1 || c->stride[2] != 1 || c->dilation[1] != 1 || c->dilation[2] != 1 ||
+        c->groups != 1 || c->xs[1] != 1 || c->ys[1] != 1 || c->in_channels < LEAST_CHANNELS ||
+        c->batch <= 0 || c->out[1] <= 0 || c->out[2] <= 0)
         return false;
     winograd_kernel k = {.head = {.problem = *p}};
     shape(&k);
