@@ -24,7 +24,8 @@ tests/zoo. `start` of cfx is measured with cfx.runtime.load, in a process withou
 --peers names a folder with onnxruntime and openvino (see bench/package.py). --onednn names
 libdnnl.so.3, where neither CFX_ONEDNN nor the Python package onednn-cpu-gomp does. --keep names a
 folder for the files of the models: those that are there are not written again, and with --rounds 0
-nothing is measured. --json keeps all samples, and --show makes the tables from such a file.
+nothing is measured. --json keeps all samples: cells that the file has already are not measured
+again, so that hours can be had in pieces. --show makes the tables from such a file.
 --update writes the tables of docs/benchmarks.md, with everything that was measured.
 """
 import argparse
@@ -145,9 +146,20 @@ def parse():
     return options
 
 
-def measure_all(options):
+def kept(options):
+    """What an earlier run has left in the file of --json."""
     results = {"peaks": {}, "rounds": options.rounds, "cells": []}
+    if options.json and options.json.exists():
+        results = json.loads(options.json.read_text())
+    if results["rounds"] != options.rounds:
+        raise SystemExit(f"{options.json} was measured with --rounds {results['rounds']}")
+    return results
+
+
+def measure_all(options):
+    results = kept(options)
     measure_peaks(results["peaks"], options.threads)
+    have = {(c["model"], c["batch"], c["threads"]) for c in results["cells"]}
     count, total = 0, len(options.models) * len(options.batch) * len(options.threads)
     for name in options.models:
         for batch in options.batch:
@@ -155,6 +167,8 @@ def measure_all(options):
                 facts = facts_of(name, batch, folder)
                 for threads in options.threads if options.rounds else ():
                     count += 1
+                    if (name, batch, threads) in have:
+                        continue
                     turns.progress(f"[{count}/{total}] {name}, batch {batch}, {threads} threads:")
                     cell = {"model": name, "batch": batch, "threads": threads, "facts": facts,
                             "engines": measure(folder, threads, options)}
