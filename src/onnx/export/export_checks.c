@@ -34,10 +34,18 @@ void cfxi_export_note_check(cfxi_exporter *x, const cfx_node *n)
                                  text ? text : cfx_operator_name(cfx_node_operator(n)));
 }
 
+/* len(parts) == 3: how many parts there are is told by that (export_parts.c). */
+static bool tells_length(const cfx_node *n)
+{
+    const cfx_value asked = cfx_node_arg(n, 0);
+    const cfx_value of = asked.kind == CFX_KIND_NODE ? cfx_node_arg(asked.as.node, 0) : asked;
+    return of.kind == CFX_KIND_NODE && cfx_node_operator(of.as.node) == CFX_OPID_len;
+}
+
 static bool is_check(const cfx_node *n)
 {
     return (cfx_operator_flags(cfx_node_operator(n)) & CFX_OPERATOR_CHECKS) &&
-           cfx_node_num_users(n) == 0;
+           cfx_node_num_users(n) == 0 && !tells_length(n);
 }
 
 static cfx_status drop_from(cfxi_exporter *x, cfx_graph *g, bool *dropped, cfx_error *err)
