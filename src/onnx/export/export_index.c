@@ -208,17 +208,49 @@ cfxi_ev *cfxi_export_scatter(cfxi_export_call *c)
 
 cfxi_ev *cfxi_export_scatter_add(cfxi_export_call *c) { return scatter_of(c, "add"); }
 
+typedef struct scattering {
+    const char *word;     /* PyTorch's, and ONNX's */
+    const char *onnx;
+    double nothing;       /* what it begins with */
+} scattering;
+
+/* How many elements go to each place. */
+static cfxi_ev *count_scattered(cfxi_export_call *c, int64_t dim, double before)
+{
+    cfxi_ev *x = IN(0);
+    const cfx_dtype dtype = cfxi_export_dtype(x);
+    cfxi_ev *ones = cfxi_export_filled(c, SHAPE(c->args[2]), dtype, 1);
+    return scatter_elements(c, cfxi_export_filled(c, SHAPE(c->args[0]), dtype, before), ARG(2),
+                            ones, dim, "add");
+}
+
+/* Without itself, a place that something goes to begins with nothing. */
+static cfxi_ev *reduce_apart(cfxi_export_call *c, const scattering *r)
+{
+    cfxi_ev *x = IN(0);
+    const int rank = c->args[0]->rank;
+    const bool self = cfxi_export_bool(c, 5);
+    const bool mean = strcmp(r->word, "mean") == 0;
+    if (rank == 0 || !cfx_dtype_is_float(cfxi_export_dtype(x)))
+        return cfxi_export_refuse(c, "a mean, or a reduction without what is there, is written for "
+                                  "floats with dimensions");
+    const int64_t dim = cfxi_export_dim(c, 1, rank);
+    cfxi_ev *count = count_scattered(c, dim, self ? 1 : 0);
+    cfxi_ev *begin = self ? x : NODE("Where", NODE("Greater", count, LIKE(count, 0)),
+                                     LIKE(x, r->nothing), x);
+    cfxi_ev *made = scatter_elements(c, begin, ARG(2), cut_to(c, IN(3), 3, 2), dim, r->onnx);
+    return mean ? NODE("Div", made, NODE("Max", count, LIKE(count, 1))) : made;
+}
+
 cfxi_ev *cfxi_export_scatter_reduce(cfxi_export_call *c)
 {
-    static const char *const words[][2] = {{"sum", "add"}, {"prod", "mul"}, {"amax", "max"},
-                                           {"amin", "min"}};
-    if (!cfxi_export_bool(c, 5))
-        return cfxi_export_refuse(c, "ONNX reduces what is there as well; use include_self=True");
-    for (size_t i = 0; i < 4; i++)
-        if (cfxi_export_is(c, 4, words[i][0]))
-            return scatter_of(c, words[i][1]);
-    return cfxi_export_refuse(c, "ONNX has no mean of what is scattered; divide a sum by the "
-                              "numbers of elements");
+    static const scattering all[] = {{"sum", "add", 0}, {"mean", "add", 0}, {"prod", "mul", 1},
+                                    {"amax", "max", -INFINITY}, {"amin", "min", INFINITY}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (cfxi_export_is(c, 4, all[i].word))
+            return cfxi_export_bool(c, 5) && i != 1 ? scatter_of(c, all[i].onnx)
+                                                    : reduce_apart(c, &all[i]);
+    return cfxi_export_refuse(c, "ONNX has no such reduction");
 }
 
 /* A list of places as an index for each element of `source`. */

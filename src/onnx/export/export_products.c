@@ -10,6 +10,38 @@ static cfxi_ev *product(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b)
 
 cfxi_ev *cfxi_export_matmul(cfxi_export_call *c) { return product(c, IN(0), IN(1)); }
 
+/* The rows of each group by its own matrix; those behind the last offset are zeros. */
+cfxi_ev *cfxi_export_grouped_mm(cfxi_export_call *c)
+{
+    enum { A, B, OFFS, MOST_GROUPS = 1024 };
+    cfxi_exporter *x = c->x;
+    const int64_t groups = cfxi_export_known_size(x, c->args[B], 0);
+    if (c->args[B]->rank == 3 && c->args[A]->rank == 3 && !cfxi_export_given(c, OFFS))
+        return product(c, IN(A), IN(B));
+    if (c->args[A]->rank != 2 || c->args[B]->rank != 3 || groups < 1 || groups > MOST_GROUPS)
+        return cfxi_export_refuse(c, "products of groups are written for rows of one matrix and a "
+                                  "known number of groups, at most %d", MOST_GROUPS);
+    const size_t n = (size_t)groups;
+    cfxi_ev **parts = cfxi_export_room(x, n + 1, sizeof *parts);
+    cfxi_ev *ends = CAST(ARG(OFFS), CFX_DTYPE_INT64);
+    cfxi_ev *all = cfxi_export_one(x, SIZE(c->args[A], 0));
+    cfxi_ev *sizes = NODE("Sub", cfxi_export_concat(c, CFXI_EVS(ends, all), 2, 0),
+                          cfxi_export_concat(c, CFXI_EVS(INTS(0), ends), 2, 0));
+    cfxi_ev *inputs[] = {IN(A), sizes};
+    if (!parts || !cfxi_export_nodes(x, "Split", inputs, 2, parts, n + 1))
+        return &x->broken;
+    SET_INT("axis", 0);
+    cfxi_ev *weights = IN(B);
+    for (size_t i = 0; i < n; i++) {
+        cfxi_ev *own = NODE("Gather", weights, INT((int64_t)i));
+        SET_INT("axis", 0);
+        parts[i] = product(c, parts[i], own);
+    }
+    cfxi_ev *first = NODE("Gather", weights, INT(0));
+    parts[n] = NODE("Mul", product(c, parts[n], first), LIKE(first, 0));
+    return cfxi_export_concat(c, parts, n + 1, 0);
+}
+
 cfxi_ev *cfxi_export_outer(cfxi_export_call *c)
 {
     return NODE("Mul", cfxi_export_unsqueeze(c, IN(0), 1), cfxi_export_unsqueeze(c, IN(1), 0));

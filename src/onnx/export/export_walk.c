@@ -101,11 +101,13 @@ void cfxi_export_note_type(cfxi_exporter *x, const cfxi_ev *v)
     value->type = cfxi_export_type(x, v, true);
 }
 
-/* The output of the node that was made last has the name of the graph's node. */
+/* The output of the node that was made last has the name of the graph's node; but not if it is a
+ * value of the graph already: others may know its name. */
 static bool rename_output(cfxi_exporter *x, cfxi_ev *v, const cfx_node *node)
 {
     cfxi_vec *nodes = &x->scope->nodes;
-    if (x->failed || nodes->size == 0 || !v->name || v->scope != x->scope || !node)
+    if (x->failed || nodes->size == 0 || !v->name || v->scope != x->scope || !node ||
+        v->datum.kind != CFX_DATUM_INVALID)
         return false;
     cfxi_onnx_node *last = (cfxi_onnx_node *)nodes->data + nodes->size - 1;
     if (last->outputs.n != 1 || last->outputs.items[0].data != v->name)
