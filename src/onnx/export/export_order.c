@@ -201,7 +201,7 @@ cfxi_ev *cfxi_export_bincount(cfxi_export_call *c)
     return made;
 }
 
-/* Elements by their bin: from `min` to `max`, which belongs to the last; both 0: of all elements. */
+/* How many elements are in each bin from `min` to `max`, which belongs to the last. */
 cfxi_ev *cfxi_export_histc(cfxi_export_call *c)
 {
     enum { BINS = 1, MIN, MAX };

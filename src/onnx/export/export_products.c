@@ -264,9 +264,10 @@ static cfxi_ev *scale_of(cfxi_export_call *c, cfxi_ev *q, size_t scale)
     return NODE("Reciprocal", root);
 }
 
-/* Rows of a mask that hide everything give zeros, as PyTorch has it, not NaN. Argument `causal` says
- * whether later keys are hidden. */
-static cfxi_ev *attention(cfxi_export_call *c, cfxi_ev *mask, size_t causal, size_t scale, bool gqa)
+/* Rows of a mask that hide everything give zeros, as PyTorch has it, not NaN. Argument `causal`
+ * says whether later keys are hidden. */
+static cfxi_ev *attention(cfxi_export_call *c, cfxi_ev *mask, size_t causal, size_t scale,
+                          bool gqa)
 {
     cfxi_ev *q = IN(0);
     cfxi_ev *k = gqa ? for_each_head(c, IN(1), 1) : IN(1);
