@@ -341,6 +341,10 @@ def calls():
         "setitem": [],
         "delitem": [],
         "size": [(lambda x, d: x.size(d), x, 1)],
+        "is_same_size": [(aten.is_same_size.default, x, x), (aten.is_same_size.default, x, x[:1]),
+                         (aten.is_same_size.default, x, row)],
+        "_safe_softmax": [(aten._safe_softmax.default, x.where(x > 0, -math.inf), d)
+                          for d in (0, 1, -1)],
         "sym_size": [(lambda x, d: x.size(d), x, 0)],
         "stride": [(lambda x, d: x.stride(d), x.t(), 0)],
         "sym_stride": [(lambda x, d: x.stride(d), x, 0)],

@@ -2,6 +2,7 @@
 
 Each case is captured with its first inputs, written, checked (onnx.checker with shape inference),
 and run with all inputs, which have other sizes. What is refused must be told, all of it."""
+import math
 import os
 
 import cfx
@@ -322,6 +323,22 @@ FUNCTIONS = {
     "median": U(lambda x: x.median()),
     "mediand": U(lambda x: x.median(1)),
     "nansum": U(lambda x: x.nansum(0)),
+    "histc": U(lambda x: x.histc(bins=5, min=-1, max=2)),
+    "histc_integers": I(lambda i: torch.histc(i.float(), bins=4, min=0, max=3)),
+    **{f"dist{p}": B(lambda a, b, p=p: torch.dist(a, b, p)) for p in (0, 1, 2, 3)},
+    "safe_softmax": U(lambda x: torch.ops.aten._safe_softmax(torch.where(x > 0, -math.inf, x), 1)),
+    **{f"reduce_apart_{how}": U(lambda x, how=how: x.scatter_reduce(
+        0, torch.tensor([[0, 1, 1], [1, 0, 2]]), x[:2, :3] * 2, how, include_self=False))
+        for how in ("sum", "mean", "prod", "amax", "amin")},
+    "reduce_mean": U(lambda x: x.scatter_reduce(0, torch.tensor([[0, 1], [1, 1]]), x[:2], "mean")),
+    **{f"bags_{mode}": U(lambda x, mode=mode: F.embedding_bag(
+        torch.tensor([1, 2, 0, 1]), x, torch.tensor([0, 1, 1, 4]), mode=mode,
+        include_last_offset=True)) for mode in ("sum", "mean", "max")},
+    "out": U(lambda x: torch.add(x, 1, out=torch.empty(x.shape)) * 2),
+    "aliases": U(lambda x: (lambda y: y.detach().detach().add_(1) + y)(x * 2)),
+    "grouped": (lambda x: torch._grouped_mm(x, torch.arange(96.0).view(3, 4, 8) / 96,
+                                            offs=torch.tensor([1, 1, 2], dtype=torch.int32))[:2],
+                (r(3, 4),), (r(5, 4),)),
     "sort": U(lambda x: x.sort(1, descending=True)),
     "argsort": U(lambda x: x.argsort(0)),
     "topk": U(lambda x: x.topk(2, 1)),
@@ -674,6 +691,21 @@ def test_writes_through_choices_are_refused(tmp_path):
 
     with pytest.raises(cfx.onnx.ExportError, match="branch"):
         save(Function(program), (r(3).abs(),), str(tmp_path / "m.onnx"))
+
+
+def test_what_only_assertions_ask_is_no_finding(tmp_path):
+    """It has no counterpart, and needs none: the text says what was checked."""
+    def guarded(x):
+        if x.storage_offset() == 0 and not x.requires_grad:
+            return x * 2
+        return x
+
+    gm = cfx.capture(guarded, torch.ones(2, 3))
+    cfx.onnx.save(gm, tmp_path / "m.onnx")
+    model = onnx.load(tmp_path / "m.onnx")
+    assert [n.op_type for n in model.graph.node] == ["Mul", "Identity"]
+    checks = {p.key: p.value for p in model.metadata_props}["cfx.checks"]
+    assert "storage_offset" in checks and "test_onnx_export.py:" in checks
 
 
 def test_unknown_inputs_are_a_finding(tmp_path):

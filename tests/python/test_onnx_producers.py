@@ -1,5 +1,6 @@
-"""ONNX files that others have written: both exporters of PyTorch, and skl2onnx."""
+"""ONNX files that others have written: both exporters of PyTorch, tf2onnx, and skl2onnx."""
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,6 +133,35 @@ def test_torchscript_exporter(name, tmp_path):
 def test_dynamo_exporter(name, tmp_path):
     pytest.importorskip("onnxscript")
     check_torch(name, tmp_path, dynamo=True)
+
+
+# ---- tf2onnx, whose files are kept (tools/tf_models.py) -----------------------------------------
+
+KEPT = Path(__file__).resolve().parents[1] / "golden/tf2onnx"
+
+
+def calls_of(path):
+    """(inputs, results) of TensorFlow; the calls have different sizes."""
+    with np.load(path.with_suffix(".npz")) as kept:
+        for k in range(2):
+            yield tuple([torch.from_numpy(kept[name]) for name in kept.files
+                         if name.startswith(f"{k}_{kind}")] for kind in ("in", "out"))
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in KEPT.glob("*.onnx")))
+def test_tf2onnx(name):
+    path = KEPT / f"{name}.onnx"
+    gm, run = cfx.onnx.load(path), cfx.runtime.load(path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for inputs, want in calls_of(path):
+        names = [one.name for one in session.get_inputs()]
+        for got in (run(*inputs), gm(*inputs),
+                    session.run(None, {n: x.numpy() for n, x in zip(names, inputs)})):
+            agree(got, want)
+
+
+def test_tf2onnx_files_are_there():
+    assert len(list(KEPT.glob("*.onnx"))) >= 10
 
 
 # ---- skl2onnx ----------------------------------------------------------------------------------

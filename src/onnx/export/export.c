@@ -54,6 +54,7 @@ static cfx_status lower(job *j, cfx_error *err)
     const cfx_module_tree tree = cfx_module_as_tree(m);
     const cfx_lower_options options = {.each = note_unlowered, .ctx = &j->x, .join_tied = true,
                                        .partial = true};
+    CFX_TRY(cfxi_export_drop_checks(&j->x, j->graph, &tree, err));
     return cfx_graph_lower(j->graph, &tree, &options, err);
 }
 

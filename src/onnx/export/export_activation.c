@@ -158,6 +158,18 @@ static cfxi_ev *over_dim(cfxi_export_call *c, const char *op, cfxi_ev *x)
 }
 
 cfxi_ev *cfxi_export_softmax(cfxi_export_call *c) { return over_dim(c, "Softmax", IN(0)); }
+
+/* A lane of minus infinity alone is NaN in Softmax, and zeros here. */
+cfxi_ev *cfxi_export_safe_softmax(cfxi_export_call *c)
+{
+    cfxi_ev *x = IN(0);
+    const int rank = c->args[0]->rank;
+    const int64_t axis = cfxi_export_dim(c, 1, rank);
+    cfxi_ev *most = rank == 0 ? x : cfxi_export_reduce(c, "ReduceMax", x, &axis, 1, true);
+    cfxi_ev *hidden = NODE("Equal", most, LIKE(x, -INFINITY));
+    return NODE("Where", hidden, LIKE(x, 0), over_dim(c, "Softmax", x));
+}
+
 cfxi_ev *cfxi_export_log_softmax(cfxi_export_call *c) { return over_dim(c, "LogSoftmax", IN(0)); }
 cfxi_ev *cfxi_export_softmin(cfxi_export_call *c)
 {

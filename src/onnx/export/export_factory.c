@@ -45,6 +45,20 @@ cfxi_ev *cfxi_export_scalar_tensor(cfxi_export_call *c)
 /* copy_(x, src) and fill_(x, v): the other's elements in this shape. */
 cfxi_ev *cfxi_export_copy(cfxi_export_call *c) { return filled(c, SHAPE(c->args[0]), ARG(1)); }
 
+/* out=: the result's elements, in a tensor that has its sizes. */
+cfxi_ev *cfxi_export_write_out(cfxi_export_call *c)
+{
+    cfxi_ev *out = c->args[0];
+    const cfxi_ev *made = c->args[1];
+    bool fits = out->rank == made->rank;
+    for (int i = 0; fits && i < out->rank; i++)
+        fits = out->sizes[i] != 0 || made->sizes[i] == 0;
+    if (!fits)
+        return cfxi_export_refuse(c, "'out' becomes another size, which a tensor of ONNX cannot; "
+                                  "pass one of the result's shape, or none");
+    return cfxi_export_write(c, out, ARG(1));
+}
+
 /* torch.tensor([a, b]): nested lists of numbers. */
 static cfxi_ev *of_numbers(cfxi_export_call *c, cfxi_ev *v, cfx_dtype dtype)
 {

@@ -274,6 +274,15 @@ cfx_dtype cfxi_export_common(cfxi_export_call *c, size_t i, size_t j);
 /* The type to compute in where ONNX has no arithmetic on a type: bool and small integers. */
 cfx_dtype cfxi_export_computes(cfx_dtype dtype);
 
+/* ---- what is checked (export_checks.c) ----------------------------------------------------- */
+
+/* Keeps what a call checks as a text of the file. */
+void cfxi_export_note_check(cfxi_exporter *x, const cfx_node *n);
+/* Does so with all assertions of a graph that is not lowered yet, and takes them away with what
+ * only they use. */
+cfx_status cfxi_export_drop_checks(cfxi_exporter *x, cfx_graph *g, const cfx_module_tree *modules,
+                                   cfx_error *err);
+
 /* ---- the walk (export_walk.c) -------------------------------------------------------------- */
 
 /* Exports a call of a row with these arguments as if the node called it: one rule in terms of

@@ -6,6 +6,8 @@
  */
 #include "export_impl.h"
 
+#include <math.h>
+
 /* ---- one dimension ------------------------------------------------------------------------- */
 
 static cfxi_ev *gather(cfxi_export_call *c, cfxi_ev *x, cfxi_ev *index, int64_t axis)
@@ -52,18 +54,64 @@ cfxi_ev *cfxi_export_index_select(cfxi_export_call *c)
 
 cfxi_ev *cfxi_export_embedding(cfxi_export_call *c) { return gather(c, ARG(0), ARG(1), 0); }
 
+enum { BAG_WEIGHT, BAG_INDICES, BAG_OFFSETS, BAG_MODE = 4, BAG_SAMPLES = 6, BAG_LAST, BAG_PADDING };
+enum { BAG_SUM, BAG_MEAN, BAG_MAX };
+
+/* The bag of each index as [n, 1]: how many bags begin up to its place, less one. */
+static cfxi_ev *bag_of_each(cfxi_export_call *c)
+{
+    const int64_t axis = 0;
+    cfxi_ev *place = cfxi_export_range(c, SIZE(c->args[BAG_INDICES], 0));
+    cfxi_ev *begins = cfxi_export_unsqueeze(c, CAST(ARG(BAG_OFFSETS), CFX_DTYPE_INT64), 1);
+    cfxi_ev *begun = CAST(NODE("LessOrEqual", begins, place), CFX_DTYPE_INT64);
+    cfxi_ev *count = cfxi_export_reduce(c, "ReduceSum", begun, &axis, 1, false);
+    return cfxi_export_unsqueeze(c, NODE("Sub", count, INT(1)), 1);
+}
+
+/* A row for each offset, of `width` elements: those of `rows` of the same bag, added up, or the
+ * greatest. */
+static cfxi_ev *gathered(cfxi_export_call *c, cfxi_ev *bag, cfxi_ev *rows, cfxi_ev *width,
+                         double first, const char *reduction)
+{
+    cfxi_ev *sizes[] = {SIZE(c->args[BAG_OFFSETS], 0), width};
+    cfxi_ev *start = cfxi_export_filled(c, cfxi_export_shape_of(c->x, sizes, 2),
+                                        cfxi_export_result_dtype(c), first);
+    cfxi_ev *made = NODE("ScatterND", start, bag, rows);
+    SET_TEXT("reduction", reduction);
+    return made;
+}
+
+/* Bags of any length. One without indices is zero. */
+static cfxi_ev *uneven_bags(cfxi_export_call *c, cfxi_ev *rows, int64_t mode)
+{
+    cfxi_ev *bag = bag_of_each(c);
+    cfxi_ev *width = SIZE(c->args[BAG_WEIGHT], 1);
+    cfxi_ev *one = cfxi_export_of_datum(c->x, cfx_datum_int(1));
+    cfxi_ev *ones = cfxi_export_filled(c, NODE("Shape", bag), cfxi_export_result_dtype(c), 1);
+    cfxi_ev *count = mode == BAG_SUM ? NULL : gathered(c, bag, ones, one, 0, "add");
+    cfxi_ev *made = mode == BAG_MAX ? gathered(c, bag, rows, width, -INFINITY, "max")
+                                    : gathered(c, bag, rows, width, 0, "add");
+    if (mode == BAG_MEAN)
+        made = NODE("Div", made, NODE("Max", count, LIKE(count, 1)));
+    if (mode == BAG_MAX)
+        made = NODE("Where", NODE("Equal", count, LIKE(count, 0)), LIKE(made, 0), made);
+    return cfxi_export_bool(c, BAG_LAST) ? cfxi_export_slice(c, made, 0, INT(0), INT(-1), 1) : made;
+}
+
 cfxi_ev *cfxi_export_embedding_bag(cfxi_export_call *c)
 {
     static const char *const modes[] = {"ReduceSum", "ReduceMean", "ReduceMax"};
-    const int64_t axis[] = {1};
-    const int64_t mode = cfxi_export_int(c, 4);
-    if (c->args[1]->rank != 2 || mode < 0 || mode > 2 || cfxi_export_given(c, 8))
-        return cfxi_export_refuse(c, "embedding_bag is written for bags of one length, as rows of "
-                                  "a matrix; pass indices with two dimensions");
-    cfxi_ev *rows = gather(c, ARG(0), ARG(1), 0);
-    if (cfxi_export_given(c, 6))
-        rows = NODE("Mul", rows, cfxi_export_unsqueeze(c, ARG(6), -1));
-    cfxi_ev *made = cfxi_export_reduce(c, modes[mode], rows, axis, 1, false);
+    const int64_t axis = 1;
+    const int64_t mode = cfxi_export_int(c, BAG_MODE);
+    if (mode < BAG_SUM || mode > BAG_MAX || cfxi_export_given(c, BAG_PADDING))
+        return cfxi_export_refuse(c, "embedding_bag is written without padding_idx; leave those "
+                                  "indices out");
+    cfxi_ev *rows = gather(c, ARG(BAG_WEIGHT), ARG(BAG_INDICES), 0);
+    if (cfxi_export_given(c, BAG_SAMPLES))
+        rows = NODE("Mul", rows, cfxi_export_unsqueeze(c, ARG(BAG_SAMPLES), -1));
+    cfxi_ev *made = c->args[BAG_INDICES]->rank == 2
+                        ? cfxi_export_reduce(c, modes[mode], rows, &axis, 1, false)
+                        : uneven_bags(c, rows, mode);
     cfxi_ev *none = &c->x->broken;  /* what only training uses */
     return cfxi_export_list(c->x, CFXI_EVS(made, none, none, none), 4);
 }
@@ -160,17 +208,49 @@ cfxi_ev *cfxi_export_scatter(cfxi_export_call *c)
 
 cfxi_ev *cfxi_export_scatter_add(cfxi_export_call *c) { return scatter_of(c, "add"); }
 
+typedef struct scattering {
+    const char *word;     /* PyTorch's, and ONNX's */
+    const char *onnx;
+    double nothing;       /* what it begins with */
+} scattering;
+
+/* How many elements go to each place. */
+static cfxi_ev *count_scattered(cfxi_export_call *c, int64_t dim, double before)
+{
+    cfxi_ev *x = IN(0);
+    const cfx_dtype dtype = cfxi_export_dtype(x);
+    cfxi_ev *ones = cfxi_export_filled(c, SHAPE(c->args[2]), dtype, 1);
+    return scatter_elements(c, cfxi_export_filled(c, SHAPE(c->args[0]), dtype, before), ARG(2),
+                            ones, dim, "add");
+}
+
+/* Without itself, a place that something goes to begins with nothing. */
+static cfxi_ev *reduce_apart(cfxi_export_call *c, const scattering *r)
+{
+    cfxi_ev *x = IN(0);
+    const int rank = c->args[0]->rank;
+    const bool self = cfxi_export_bool(c, 5);
+    const bool mean = strcmp(r->word, "mean") == 0;
+    if (rank == 0 || !cfx_dtype_is_float(cfxi_export_dtype(x)))
+        return cfxi_export_refuse(c, "a mean, or a reduction without what is there, is written for "
+                                  "floats with dimensions");
+    const int64_t dim = cfxi_export_dim(c, 1, rank);
+    cfxi_ev *count = count_scattered(c, dim, self ? 1 : 0);
+    cfxi_ev *begin = self ? x : NODE("Where", NODE("Greater", count, LIKE(count, 0)),
+                                     LIKE(x, r->nothing), x);
+    cfxi_ev *made = scatter_elements(c, begin, ARG(2), cut_to(c, IN(3), 3, 2), dim, r->onnx);
+    return mean ? NODE("Div", made, NODE("Max", count, LIKE(count, 1))) : made;
+}
+
 cfxi_ev *cfxi_export_scatter_reduce(cfxi_export_call *c)
 {
-    static const char *const words[][2] = {{"sum", "add"}, {"prod", "mul"}, {"amax", "max"},
-                                           {"amin", "min"}};
-    if (!cfxi_export_bool(c, 5))
-        return cfxi_export_refuse(c, "ONNX reduces what is there as well; use include_self=True");
-    for (size_t i = 0; i < 4; i++)
-        if (cfxi_export_is(c, 4, words[i][0]))
-            return scatter_of(c, words[i][1]);
-    return cfxi_export_refuse(c, "ONNX has no mean of what is scattered; divide a sum by the "
-                              "numbers of elements");
+    static const scattering all[] = {{"sum", "add", 0}, {"mean", "add", 0}, {"prod", "mul", 1},
+                                    {"amax", "max", -INFINITY}, {"amin", "min", INFINITY}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (cfxi_export_is(c, 4, all[i].word))
+            return cfxi_export_bool(c, 5) && i != 1 ? scatter_of(c, all[i].onnx)
+                                                    : reduce_apart(c, &all[i]);
+    return cfxi_export_refuse(c, "ONNX has no such reduction");
 }
 
 /* A list of places as an index for each element of `source`. */

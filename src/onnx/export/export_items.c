@@ -46,22 +46,33 @@ cfxi_ev *cfxi_export_merged(cfxi_export_call *c)
     return items ? cfxi_export_list(c->x, items, n) : &c->x->broken;
 }
 
-static int64_t bound(const cfxi_ev *v, int64_t n, int64_t otherwise)
+/* A bound of a slice of n items as a place; backwards, the one before the first is -1. */
+static int64_t bound(const cfxi_ev *v, int64_t n, int64_t otherwise, bool backwards)
 {
-    int64_t i = cfxi_export_is_known(v) ? v->datum.as.i : otherwise;
-    i += i < 0 ? n : 0;
-    return i < 0 ? 0 : i > n ? n : i;
+    if (!cfxi_export_is_known(v))
+        return otherwise;
+    const int64_t i = v->datum.as.i < 0 ? v->datum.as.i + n : v->datum.as.i;
+    const int64_t least = backwards ? -1 : 0;
+    const int64_t most = backwards ? n - 1 : n;
+    return i < least ? least : i > most ? most : i;
 }
 
 static cfxi_ev *list_part(cfxi_export_call *c, const cfxi_ev *list, const cfxi_ev *slice)
 {
     const int64_t n = (int64_t)list->n;
-    const bool turned = cfxi_export_is_known(slice->items[2]) && slice->items[2]->datum.as.i != 1;
-    const int64_t first = bound(slice->items[0], n, 0);
-    const int64_t end = bound(slice->items[1], n, n);
-    if (turned)
-        return cfxi_export_refuse(c, "a part of a list with a step is not written; use the items");
-    return cfxi_export_list(c->x, list->items + first, (size_t)(end > first ? end - first : 0));
+    const int64_t step = cfxi_export_is_known(slice->items[2]) ? slice->items[2]->datum.as.i : 1;
+    const bool backwards = step < 0;
+    const int64_t first = bound(slice->items[0], n, backwards ? n - 1 : 0, backwards);
+    const int64_t end = bound(slice->items[1], n, backwards ? -1 : n, backwards);
+    cfxi_ev **items = cfxi_export_room(c->x, list->n, sizeof *items);
+    size_t found = 0;
+    for (int64_t i = first; items && (backwards ? i > end : i < end);) {
+        items[found++] = list->items[i];
+        if (step > n || step < -n)
+            break;
+        i += step;
+    }
+    return items ? cfxi_export_list(c->x, items, found) : &c->x->broken;
 }
 
 static cfxi_ev *list_item(cfxi_export_call *c)

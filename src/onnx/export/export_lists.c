@@ -264,6 +264,27 @@ static cfxi_ev *parts_of(cfxi_export_call *c, cfxi_ev *x, int64_t dim, cfxi_ev *
     return cfxi_export_new_sequence(c->x, element, made);
 }
 
+/* The parts of a tensor along a dimension, of these sizes. */
+static cfxi_ev *split_by_sizes(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
+{
+    int64_t sizes[CFX_MAX_DIMS];
+    cfxi_exporter *x = c->x;
+    cfxi_ev *t = given[0];
+    cfxi_ev *list = n > 1 ? given[1] : NULL;
+    const int64_t wish = n > 2 && given[2] && cfxi_export_is_known(given[2]) ? given[2]->datum.as.i
+                                                                             : 0;
+    const int64_t dim = wish < 0 ? wish + t->rank : wish;
+    if (t->datum.kind != CFX_DATUM_TENSOR || !list || !list->element || dim < 0 ||
+        dim >= t->rank || cfxi_export_dtype(list->element) != CFX_DTYPE_INT64)
+        return cfxi_export_refuse(c, "a tensor is split by a list of integers");
+    memcpy(sizes, t->sizes, (size_t)t->rank * sizeof *sizes);
+    sizes[dim] = cfxi_dim_fresh(x->dims, x->err);
+    cfxi_ev *element = cfxi_export_of_datum(x, cfxi_export_abstract(x, t->dtype, sizes, t->rank));
+    cfxi_ev *made = NODE("SplitToSequence", cfxi_export_fresh(x, t), vector_of(c, list));
+    SET_INT("axis", dim);
+    return cfxi_export_new_sequence(x, element, made);
+}
+
 static cfxi_ev *number_type(cfxi_exporter *x, cfx_dtype dtype)
 {
     return cfxi_export_of_datum(x, cfx_dtype_is_float(dtype) ? cfx_datum_float(0)
@@ -459,6 +480,8 @@ static const struct {
     {CFX_OPID_not, true, has_items},
     {CFX_OPID_stack, true, concatenate},
     {CFX_OPID_cat, true, concatenate},
+    {CFX_OPID_split, false, split_by_sizes},
+    {CFX_OPID_split_with_sizes, false, split_by_sizes},
     {CFX_OPID_tensor, true, as_tensor},
     {CFX_OPID_as_tensor, true, as_tensor},
     {CFX_OPID_builtin_sorted, true, sort_items},

@@ -194,6 +194,18 @@ cfxi_ev *cfxi_export_math_pow(cfxi_export_call *c)
     return NODE("Pow", CAST(ARG(0), CFX_DTYPE_FLOAT64), CAST(ARG(1), CFX_DTYPE_FLOAT64));
 }
 
+cfxi_ev *cfxi_export_math_hypot(cfxi_export_call *c)
+{
+    cfxi_ev **items;
+    cfxi_ev *sum = cfxi_export_number(c->x, CFX_DTYPE_FLOAT64, cfx_datum_float(0));
+    const size_t n = cfxi_export_items(c, 0, &items);
+    for (size_t i = 0; i < n; i++) {
+        cfxi_ev *x = CAST(scalar(c, items[i]), CFX_DTYPE_FLOAT64);
+        sum = NODE("Add", sum, NODE("Mul", x, x));
+    }
+    return NODE("Sqrt", sum);
+}
+
 /* The same tests as those of tensors. */
 cfxi_ev *cfxi_export_math_isnan(cfxi_export_call *c) { return APPLY(isnan, c->args[0]); }
 cfxi_ev *cfxi_export_math_isinf(cfxi_export_call *c) { return APPLY(isinf, c->args[0]); }

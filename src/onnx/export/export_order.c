@@ -201,6 +201,30 @@ cfxi_ev *cfxi_export_bincount(cfxi_export_call *c)
     return made;
 }
 
+/* How many elements are in each bin from `min` to `max`, which belongs to the last. */
+cfxi_ev *cfxi_export_histc(cfxi_export_call *c)
+{
+    enum { BINS = 1, MIN, MAX };
+    const int64_t bins = cfxi_export_int(c, BINS);
+    const double least = cfxi_export_float(c, MIN);
+    const double most = cfxi_export_float(c, MAX);
+    if (least >= most)
+        return cfxi_export_refuse(c, "histc is written with a range that is given; pass min and "
+                                  "max");
+    cfxi_ev *x = NODE("Reshape", CAST(ARG(0), CFX_DTYPE_FLOAT64), INTS(-1));
+    cfxi_ev *inside = NODE("And", NODE("GreaterOrEqual", x, LIKE(x, least)),
+                           NODE("LessOrEqual", x, LIKE(x, most)));
+    cfxi_ev *part = NODE("Div", NODE("Sub", x, LIKE(x, least)), LIKE(x, most - least));
+    cfxi_ev *place = NODE("Min", NODE("Mul", part, LIKE(x, (double)bins)),
+                          LIKE(x, (double)bins - 1));
+    cfxi_ev *bin = CAST(NODE("Where", inside, place, LIKE(x, 0)), CFX_DTYPE_INT64);
+    cfxi_ev *zeros = cfxi_export_filled(c, INTS(bins), CFX_DTYPE_INT64, 0);
+    cfxi_ev *made = NODE("ScatterElements", zeros, bin, CAST(inside, CFX_DTYPE_INT64));
+    SET_INT("axis", 0);
+    SET_TEXT("reduction", "add");
+    return made;
+}
+
 /* ---- lists --------------------------------------------------------------------------------- */
 
 /* sorted() of a list of known length: its numbers, or tensors of one element, as one tensor. */

@@ -10,6 +10,38 @@ static cfxi_ev *product(cfxi_export_call *c, cfxi_ev *a, cfxi_ev *b)
 
 cfxi_ev *cfxi_export_matmul(cfxi_export_call *c) { return product(c, IN(0), IN(1)); }
 
+/* The rows of each group by its own matrix; those behind the last offset are zeros. */
+cfxi_ev *cfxi_export_grouped_mm(cfxi_export_call *c)
+{
+    enum { A, B, OFFS, MOST_GROUPS = 1024 };
+    cfxi_exporter *x = c->x;
+    const int64_t groups = cfxi_export_known_size(x, c->args[B], 0);
+    if (c->args[B]->rank == 3 && c->args[A]->rank == 3 && !cfxi_export_given(c, OFFS))
+        return product(c, IN(A), IN(B));
+    if (c->args[A]->rank != 2 || c->args[B]->rank != 3 || groups < 1 || groups > MOST_GROUPS)
+        return cfxi_export_refuse(c, "products of groups are written for rows of one matrix and a "
+                                  "known number of groups, at most %d", MOST_GROUPS);
+    const size_t n = (size_t)groups;
+    cfxi_ev **parts = cfxi_export_room(x, n + 1, sizeof *parts);
+    cfxi_ev *ends = CAST(ARG(OFFS), CFX_DTYPE_INT64);
+    cfxi_ev *all = cfxi_export_one(x, SIZE(c->args[A], 0));
+    cfxi_ev *sizes = NODE("Sub", cfxi_export_concat(c, CFXI_EVS(ends, all), 2, 0),
+                          cfxi_export_concat(c, CFXI_EVS(INTS(0), ends), 2, 0));
+    cfxi_ev *inputs[] = {IN(A), sizes};
+    if (!parts || !cfxi_export_nodes(x, "Split", inputs, 2, parts, n + 1))
+        return &x->broken;
+    SET_INT("axis", 0);
+    cfxi_ev *weights = IN(B);
+    for (size_t i = 0; i < n; i++) {
+        cfxi_ev *own = NODE("Gather", weights, INT((int64_t)i));
+        SET_INT("axis", 0);
+        parts[i] = product(c, parts[i], own);
+    }
+    cfxi_ev *first = NODE("Gather", weights, INT(0));
+    parts[n] = NODE("Mul", product(c, parts[n], first), LIKE(first, 0));
+    return cfxi_export_concat(c, parts, n + 1, 0);
+}
+
 cfxi_ev *cfxi_export_outer(cfxi_export_call *c)
 {
     return NODE("Mul", cfxi_export_unsqueeze(c, IN(0), 1), cfxi_export_unsqueeze(c, IN(1), 0));
@@ -180,11 +212,20 @@ cfxi_ev *cfxi_export_det(cfxi_export_call *c) { return NODE("Det", IN(0)); }
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
-/* Keys after the query's own place are hidden: the mask has minus infinity there. */
-static cfxi_ev *causal_mask(cfxi_export_call *c, cfxi_ev *like, cfxi_ev *rows, cfxi_ev *columns)
+/* Whether argument i is true, or only a run knows. */
+static bool may_be_true(cfxi_export_call *c, size_t i)
 {
-    cfxi_ev *query = cfxi_export_unsqueeze(c, cfxi_export_range(c, rows), 1);
-    cfxi_ev *seen = NODE("LessOrEqual", cfxi_export_range(c, columns), query);
+    return !cfxi_export_is_known(c->args[i]) || cfxi_export_bool(c, i);
+}
+
+/* Keys after the query's own place are hidden if argument i is true: the mask has minus infinity
+ * there. */
+static cfxi_ev *causal_mask(cfxi_export_call *c, cfxi_ev *like, size_t i)
+{
+    cfxi_ev *query = cfxi_export_unsqueeze(c, cfxi_export_range(c, SIZE(c->args[0], -2)), 1);
+    cfxi_ev *seen = NODE("LessOrEqual", cfxi_export_range(c, SIZE(c->args[1], -2)), query);
+    if (!cfxi_export_is_known(c->args[i]))
+        seen = NODE("Or", seen, NODE("Not", ARG(i)));
     return NODE("Where", seen, LIKE(like, 0), LIKE(like, -INFINITY));
 }
 
@@ -223,8 +264,10 @@ static cfxi_ev *scale_of(cfxi_export_call *c, cfxi_ev *q, size_t scale)
     return NODE("Reciprocal", root);
 }
 
-/* Rows of a mask that hide everything give zeros, as PyTorch has it, not NaN. */
-static cfxi_ev *attention(cfxi_export_call *c, cfxi_ev *mask, bool causal, size_t scale, bool gqa)
+/* Rows of a mask that hide everything give zeros, as PyTorch has it, not NaN. Argument `causal`
+ * says whether later keys are hidden. */
+static cfxi_ev *attention(cfxi_export_call *c, cfxi_ev *mask, size_t causal, size_t scale,
+                          bool gqa)
 {
     cfxi_ev *q = IN(0);
     cfxi_ev *k = gqa ? for_each_head(c, IN(1), 1) : IN(1);
@@ -232,9 +275,8 @@ static cfxi_ev *attention(cfxi_export_call *c, cfxi_ev *mask, bool causal, size_
     const int rank = c->args[1]->rank;
     cfxi_ev *keys = cfxi_export_swap(c, k, (size_t)rank, (size_t)rank - 1, (size_t)rank - 2);
     cfxi_ev *scores = product(c, NODE("Mul", q, scale_of(c, q, scale)), keys);
-    if (causal)
-        scores = NODE("Add", scores, causal_mask(c, q, SIZE(c->args[0], -2),
-                                                 SIZE(c->args[1], -2)));
+    if (may_be_true(c, causal))
+        scores = NODE("Add", scores, causal_mask(c, q, causal));
     if (mask)
         scores = NODE("Add", scores, as_added(c, mask, q));
     cfxi_ev *weights = NODE("Softmax", scores);
@@ -257,7 +299,7 @@ cfxi_ev *cfxi_export_sdpa(cfxi_export_call *c)
 {
     if (refuses_dropout(c, 4))
         return &c->x->broken;
-    return attention(c, ARG(3), cfxi_export_bool(c, 5), 6, cfxi_export_bool(c, 7));
+    return attention(c, ARG(3), 5, 6, cfxi_export_bool(c, 7));
 }
 
 cfxi_ev *cfxi_export_sdpa_23(cfxi_export_call *c)
@@ -267,7 +309,7 @@ cfxi_ev *cfxi_export_sdpa_23(cfxi_export_call *c)
     bool plain = cfxi_export_float(c, 4) == 0 && (!mask || mask->dtype != CFX_DTYPE_BOOL);
     for (size_t i = 0; i < 3; i++)
         plain = plain && c->args[i]->rank == 4;
-    if (!plain || (mask && cfxi_export_bool(c, 5)) ||
+    if (!plain || !cfxi_export_is_known(c->args[5]) || (mask && cfxi_export_bool(c, 5)) ||
         (cfxi_export_given(c, 6) && !cfxi_export_is_known(c->args[6])))
         return cfxi_export_sdpa(c);
     cfxi_ev *k = gqa ? for_each_head(c, IN(1), 1) : IN(1);
@@ -284,6 +326,6 @@ cfxi_ev *cfxi_export_flash(cfxi_export_call *c)
 {
     if (refuses_dropout(c, 3))
         return &c->x->broken;
-    cfxi_ev *made = attention(c, ARG(5), cfxi_export_bool(c, 4), 6, false);
+    cfxi_ev *made = attention(c, ARG(5), 4, 6, false);
     return cfxi_export_list(c->x, CFXI_EVS(made, &c->x->broken), 2);
 }

@@ -288,6 +288,11 @@ cfxi_ev *cfxi_export_pairwise_distance(cfxi_export_call *c)
     return norm_of(c, apart, cfxi_export_float(c, 2), &o);
 }
 
+cfxi_ev *cfxi_export_dist(cfxi_export_call *c)
+{
+    return APPLY(linalg_vector_norm, APPLY(sub, c->args[0], c->args[1]), c->args[2]);
+}
+
 /* ---- running sums -------------------------------------------------------------------------- */
 
 static cfxi_ev *running(cfxi_export_call *c, const char *op, cfxi_ev *x)

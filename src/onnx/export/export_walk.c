@@ -101,11 +101,13 @@ void cfxi_export_note_type(cfxi_exporter *x, const cfxi_ev *v)
     value->type = cfxi_export_type(x, v, true);
 }
 
-/* The output of the node that was made last has the name of the graph's node. */
+/* The output of the node that was made last has the name of the graph's node; but not if it is a
+ * value of the graph already: others may know its name. */
 static bool rename_output(cfxi_exporter *x, cfxi_ev *v, const cfx_node *node)
 {
     cfxi_vec *nodes = &x->scope->nodes;
-    if (x->failed || nodes->size == 0 || !v->name || v->scope != x->scope || !node)
+    if (x->failed || nodes->size == 0 || !v->name || v->scope != x->scope || !node ||
+        v->datum.kind != CFX_DATUM_INVALID)
         return false;
     cfxi_onnx_node *last = (cfxi_onnx_node *)nodes->data + nodes->size - 1;
     if (last->outputs.n != 1 || last->outputs.items[0].data != v->name)
@@ -281,20 +283,6 @@ static bool has_constants(const cfxi_export_call *c)
     return true;
 }
 
-/* ONNX has no assertions: what a program checks while it runs is kept as a text. */
-static void note_check(cfxi_export_call *c)
-{
-    const char *text = NULL;
-    const char *before = c->x->checks;
-    for (size_t i = 0; i < c->n && !text; i++)
-        text = cfx_datum_text(c->full[i], NULL);
-    const char *file = c->node ? cfx_node_file(c->node) : NULL;
-    const unsigned line = c->node ? (unsigned)cfx_node_line(c->node) : 0;
-    c->x->checks = cfxi_export_text(c->x, "%s%s%s:%u: %s", before ? before : "",
-                                    before ? "\n" : "", file ? file : "", line,
-                                    text ? text : cfx_operator_name(c->op));
-}
-
 /* `is` of two tensors, or of one that may be None: what is known of types does not tell. */
 static bool asks_identity(const cfxi_export_call *c)
 {
@@ -349,7 +337,7 @@ static cfxi_ev *apply_row(cfxi_export_call *c, cfxi_ev *const *given, size_t n)
                                                 why.message);
     }
     if (cfx_operator_flags(c->op) & CFX_OPERATOR_CHECKS)
-        note_check(c);
+        cfxi_export_note_check(x, c->node);
     if (asks_identity(c))
         return run_rule(c);
     if (c->result.kind == CFX_DATUM_STR && !has_constants(c))

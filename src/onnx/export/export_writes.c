@@ -117,9 +117,11 @@ static cfxi_ev *numbered(cfxi_export_call *c, const cfxi_ev *base, cfxi_ev *flat
     return cfxi_export_made(c->x, made, CFX_DTYPE_INT64, base->sizes, base->rank);
 }
 
-/* `base` with `elements` where the view shows it. */
+/* `base` with `elements` where the view shows it: all of it, or some. */
 static cfxi_ev *put_back(cfxi_export_call *c, const cfxi_export_alias *view, cfxi_ev *elements)
 {
+    if (view->op == CFX_OPID_alias || view->op == CFX_OPID_detach)
+        return elements;
     cfxi_ev *base = cfxi_export_fresh(c->x, view->base);
     cfxi_ev *shape = SHAPE(base);
     cfxi_ev *flat = NODE("Reshape", base, INTS(-1));

@@ -283,6 +283,8 @@ typedef struct looping {
     const int64_t *axes;    /* of those: along which they are read; NULL: 0 */
     const int64_t *turned;  /* and whether from the end; NULL: they are not */
     size_t lists;           /* of outputs of each round */
+    cfx_dtype *row_dtypes;  /* for each list: what its rows are, once the body has been read */
+    int *row_ranks;         /*   and how many dimensions they have; -1: not known */
     cfx_var length;         /* of a Scan, a number */
 } looping;
 
@@ -388,6 +390,8 @@ static cfx_var next_state(const looping *l, const cfxi_imported *const *out, cfx
         state[i] = in[i];
     for (size_t i = 0; i < l->lists; i++) {
         const cfx_var x = cfxi_import_var(m, (cfxi_imported *)out[first + l->carried + i]);
+        l->row_dtypes[i] = cfxi_import_dtype_of(s, x);
+        l->row_ranks[i] = cfxi_import_rank_of(s, x);
         const cfx_var row = row_type(l, i) ? cfx_unsqueeze(s, x, 0) : x;
         state[at_lists(l) + i] = cfx_operator_concat(s, in[at_lists(l) + i], cfx_list(s, row));
     }
@@ -478,7 +482,10 @@ static void set_results(const looping *l, cfx_var all, size_t n, const int64_t *
             continue;
         }
         const int64_t axis = axes ? axes[i - l->carried] : 0;
-        cfx_var stacked = join_rows(l, i - l->carried, v, axis);
+        const size_t list = i - l->carried;
+        cfx_var stacked = join_rows(l, list, v, axis);
+        if (l->row_ranks[list] >= 0)
+            stacked = cfxi_import_assume(c, stacked, l->row_dtypes[list], l->row_ranks[list] + 1);
         if (turned && turned[i - l->carried])
             stacked = cfx_flip(s, stacked, cfx_ints(s, axis));
         cfxi_import_set(c, i, stacked);
@@ -492,7 +499,9 @@ static cfx_var *first_state(looping *l, size_t inputs, cfx_var go_on, size_t *n)
     const bool passes_limit = !l->counts && l->limit.kind == CFX_VAR_VALUE;
     *n = state_size(l);
     cfx_var *state = room(c, *n + 1);
-    if (!state)
+    l->row_dtypes = cfxi_base_arena_zeros(&c->import->arena, l->lists, sizeof *l->row_dtypes);
+    l->row_ranks = cfxi_base_arena_zeros(&c->import->arena, l->lists, sizeof *l->row_ranks);
+    if (!state || !l->row_dtypes || !l->row_ranks)
         return NULL;
     if (!l->counts) {
         state[0] = cfx_v(0);

@@ -197,12 +197,30 @@ cfx_var cfxi_import_unsqueeze(cfxi_import_call *c)
     return cfxi_import_assume(c, x, cfxi_import_dtype(c, 0), rank < 0 ? rank : rank + n);
 }
 
+/* Without a dimension that has the size 1, or the file is wrong. squeeze would leave one whose size
+ * is not known; a shape of the other sizes fails where it is not 1. */
+static cfx_var without_axis(cfx_scope *s, cfx_var x, cfx_var axis)
+{
+    cfx_var sizes[CFX_MAX_DIMS];
+    size_t n = 0;
+    const int rank = cfxi_import_rank_of(s, x);
+    if (axis.kind != CFX_VAR_INT || axis.as.i < -rank || axis.as.i >= rank)
+        return cfx_squeeze_dim(s, x, axis);
+    const int at = (int)(axis.as.i < 0 ? axis.as.i + rank : axis.as.i);
+    if (cfxi_import_dim_of(s, x, at).kind == CFX_VAR_INT)
+        return cfx_squeeze_dim(s, x, axis);
+    for (int i = 0; i < rank; i++)
+        if (i != at)
+            sizes[n++] = cfxi_import_dim_of(s, x, i);
+    return cfx_reshape(s, x, cfxi_import_tuple(s, sizes, n));
+}
+
 cfx_var cfxi_import_squeezed(cfxi_import_call *c, cfx_var x, cfx_var *axes, int n)
 {
     if (n > 1)
         sort_axes(c, axes, n, cfxi_import_need_rank(c, 0));
     for (int i = n; i-- > 0;)
-        x = cfx_squeeze_dim(c->scope, x, axes[i]);
+        x = without_axis(c->scope, x, axes[i]);
     return x;
 }
 

@@ -119,7 +119,8 @@ static cfx_status keep_ratio(cfxi_call *c, arguments *a, bool smallest, const cf
 
 static cfx_status scaled(cfxi_call *c, dimension *d)
 {
-    double product = floor((double)d->in * d->scale);
+    /* Scales of files are float32, and so is the product: 6 times 7/6 is 7. */
+    double product = (double)floorf((float)d->in * (float)d->scale);
     if (cfx_dim_is_symbol(d->in) && d->scale == floor(d->scale) && d->scale < 0x1p31) {
         d->out = cfx_dim_mul(c->dims, d->in, (int64_t)d->scale, c->err);
         return c->err->status;

@@ -60,6 +60,23 @@ cfx_status cfxi_rule_stride(cfxi_call *c)
     return cfxi_rt_is_none(c, 1) ? all_of(c, t, true) : one_of(c, t, true);
 }
 
+/* Not known before a run, if sizes are not the same symbols. */
+cfx_status cfxi_rule_is_same_size(cfxi_call *c)
+{
+    const cfx_tensor *a = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *b = cfxi_rt_tensor(c, 1);
+    bool same = a->ndim == b->ndim;
+    bool known = true;
+    for (size_t i = 0; i < a->ndim && same && known; i++) {
+        same = a->size[i] == b->size[i];
+        known = same || (!cfx_dim_is_symbol(a->size[i]) && !cfx_dim_is_symbol(b->size[i]));
+    }
+    cfx_datum answer = cfx_datum_bool(same);
+    answer.symbolic = !known;
+    cfxi_rt_result_datum(c, 0, answer);
+    return CFX_OK;
+}
+
 cfx_status cfxi_rule_element_size(cfxi_call *c)
 {
     cfxi_rt_result_datum(c, 0, cfx_datum_int((int64_t)cfxi_tensor_itemsize(cfxi_rt_tensor(c, 0))));

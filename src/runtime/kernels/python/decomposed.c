@@ -61,6 +61,26 @@ cfx_status cfxi_rule_log_sigmoid_forward(cfxi_call *c)
     return give(c, 1, then(c, CFX_OPID_exp, then(c, CFX_OPID_neg, size, NULL, 0), NULL, 0));
 }
 
+/* Lanes of minus infinity alone give zeros, not NaN. */
+cfx_status cfxi_rule_safe_softmax(cfxi_call *c)
+{
+    const cfx_datum low[] = {c->args[0], cfx_datum_float(-INFINITY)};
+    const cfx_datum lane[] = {c->args[1], cfx_datum_bool(true)};
+    cfx_tensor *hidden = cfxi_rt_sub_tensor(c, CFX_OPID_eq, low, 2);
+    hidden = then(c, CFX_OPID_all, hidden, lane, 2);
+    cfx_tensor *y = hidden ? cfxi_rt_sub_tensor(c, CFX_OPID_softmax, c->args, 3) : NULL;
+    const cfx_datum zero[] = {cfx_datum_tensor(hidden), cfx_datum_float(0)};
+    y = then(c, CFX_OPID_masked_fill, y, zero, 2);
+    cfx_tensor_release(hidden);
+    return give(c, 0, y);
+}
+
+cfx_status cfxi_rule_dist(cfxi_call *c)
+{
+    cfx_tensor *apart = cfxi_rt_sub_tensor(c, CFX_OPID_sub, c->args, 2);
+    return give(c, 0, then_with(c, CFX_OPID_linalg_vector_norm, apart, c->args[2]));
+}
+
 /* ---- weight normalisation ------------------------------------------------------------------ */
 
 /* The norm of v over all dimensions but `dim`; -1 (as PyTorch says None here): over all. */
