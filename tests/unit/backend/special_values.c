@@ -278,7 +278,8 @@ static void check_depthwise(cfx_runtime *rt)
         cfxi_depthwise_line t = {
             .pixels = PIXELS, .channels = CHANNELS, .x = x + 1, .x_column = CHANNELS,
             .x_line = (PIXELS + PLACES) * CHANNELS, .columns = PIXELS, .left = -1, .step = 1,
-            .gap = 1, .lines = LINES, .places = PLACES, .w = w + 1, .w_line = PLACES * CHANNELS, .w_place = CHANNELS,
+            .gap = 1, .lines = LINES, .places = PLACES, .w = w + 1,
+            .w_line = PLACES * CHANNELS, .w_place = CHANNELS,
             .y = want + 1, .y_pixel = CHANNELS, .bias = x, .add = want + 1, .add_pixel = CHANNELS,
             .low = clamps ? 0 : -INFINITY, .high = clamps ? 6 : INFINITY};
         for (int i = 0; i < PIXELS * CHANNELS; i++)
