@@ -1,24 +1,27 @@
 /* depthwise_vector.h - a line of a depthwise convolution, a vector of channels at a time; included
- * once for each instruction set, after vector.h. */
-enum { MOST_PIXELS = 8 };
+ * once for each instruction set, after vector.h.
+ *
+ * Windows of 3, 5 and 7 places without gaps have tiles: some neighbouring pixels, for which a line
+ * of weights stays in registers, and each column of the image is loaded once. Any other window is
+ * computed place by place. Either way sums are added up in the order of lines and places.
+ */
+enum { MOST_PIXELS = 7, MOST_PLACES = 7 };
+
+/* ---- how sums begin and end ---------------------------------------------------------------- */
 
 INLINE V load(const float *x, int64_t n) { return n == LANES ? LOAD(x) : LOAD_SOME(x, n); }
 
-/* `pixels` neighbours from number i on, n channels of each from c on: every weight is loaded once
- * for all of them. */
-INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int64_t c, int64_t n)
+INLINE void begin(int pixels, V *sums, const cfxi_depthwise_line *t, int64_t c, int64_t n)
 {
-    const float *x = t->x + i * t->x_pixel + c;
-    V sums[MOST_PIXELS];
+    const V first = t->bias ? load(t->bias + c, n) : (V){0};
     UNROLL for (int k = 0; k < pixels; k++)
-        sums[k] = t->bias ? load(t->bias + c, n) : (V){0};
-    for (int64_t r = 0; r < t->lines; r++)
-        for (int64_t s = 0; s < t->places; s++) {
-            const V weight = load(t->w + c + r * t->w_line + s * t->w_place, n);
-            const float *at = x + r * t->x_line + s * t->x_place;
-            UNROLL for (int k = 0; k < pixels; k++)
-                sums[k] += load(at + k * t->x_pixel, n) * weight;
-        }
+        sums[k] = first;
+}
+
+/* n channels from c on, of pixels from number i on. */
+INLINE void finish(int pixels, const V *sums, const cfxi_depthwise_line *t, int64_t i, int64_t c,
+                   int64_t n)
+{
     UNROLL for (int k = 0; k < pixels; k++) {
         float *y = t->y + (i + k) * t->y_pixel + c;
         V v = sums[k];
@@ -32,24 +35,152 @@ INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int6
     }
 }
 
+/* ---- tiles --------------------------------------------------------------------------------- */
+
+/* `edge`: some columns may be outside of the image. (Few pixels are taken for an edge always: that
+ * saves code.) */
+INLINE void tile(int pixels, int places, int step, bool edge, const cfxi_depthwise_line *t,
+                 int64_t i, int64_t c)
+{
+    const int64_t from = t->left + i * step;
+    const float *x = t->x + c;
+    const float *w = t->w + c;
+    V sums[MOST_PIXELS];
+    begin(pixels, sums, t, c, LANES);
+    for (int64_t r = 0; r < t->lines; r++, x += t->x_line, w += t->w_line) {
+        V weights[MOST_PLACES];
+        UNROLL for (int s = 0; s < places; s++)
+            weights[s] = LOAD(w + s * t->w_place);
+        UNROLL for (int j = 0; j < (pixels - 1) * step + places; j++) {
+            if (edge && (from + j < 0 || from + j >= t->columns))
+                continue;
+            const V column = LOAD(x + (from + j) * t->x_column);
+            UNROLL for (int k = 0; k < pixels; k++)
+                if (j >= k * step && j < k * step + places)
+                    sums[k] += column * weights[j - k * step];
+        }
+    }
+    finish(pixels, sums, t, i, c, LANES);
+}
+
+typedef void tile_fn(const cfxi_depthwise_line *t, int64_t i, int64_t c);
+
+/* X(pixels, edge, places, step) */
+#define TILES(X, places, step)                                                                     \
+    X(7, false, places, step) X(7, true, places, step) X(4, true, places, step)                    \
+    X(2, true, places, step) X(1, true, places, step)
+#define WINDOWS(X)                                                                                 \
+    TILES(X, 3, 1) TILES(X, 3, 2) TILES(X, 5, 1) TILES(X, 5, 2) TILES(X, 7, 1) TILES(X, 7, 2)
+#define X(pixels, edge, places, step)                                                              \
+    static void tile_##pixels##_##edge##_##places##_##step(const cfxi_depthwise_line *t,           \
+                                                           int64_t i, int64_t c)                   \
+    {                                                                                              \
+        tile(pixels, places, step, edge, t, i, c);                                                 \
+    }
+WINDOWS(X)
+#undef X
+
+/* The tiles of a window: [pixels][edge]. */
+typedef tile_fn *const tiles_of_window[MOST_PIXELS + 1][2];
+
+#define X(pixels, edge, places, step)                                                              \
+    [pixels][edge] = tile_##pixels##_##edge##_##places##_##step,
+static tiles_of_window tiles_3_1 = {TILES(X, 3, 1)};
+static tiles_of_window tiles_3_2 = {TILES(X, 3, 2)};
+static tiles_of_window tiles_5_1 = {TILES(X, 5, 1)};
+static tiles_of_window tiles_5_2 = {TILES(X, 5, 2)};
+static tiles_of_window tiles_7_1 = {TILES(X, 7, 1)};
+static tiles_of_window tiles_7_2 = {TILES(X, 7, 2)};
+#undef X
+
+/* NULL if the window has none. */
+static tiles_of_window *tiles_for(const cfxi_depthwise_line *t)
+{
+    if (t->gap != 1 || t->step > 2)
+        return NULL;
+    switch (t->places) {
+    case 3: return t->step == 1 ? &tiles_3_1 : &tiles_3_2;
+    case 5: return t->step == 1 ? &tiles_5_1 : &tiles_5_2;
+    case 7: return t->step == 1 ? &tiles_7_1 : &tiles_7_2;
+    default: return NULL;
+    }
+}
+
+/* Lines of images are often multiples of 7. */
+static int64_t next_tile(int64_t left) { return left >= 7 ? 7 : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
+
+/* All pixels, a vector of channels of each. */
+static void run_tiles(tiles_of_window *tiles, const cfxi_depthwise_line *t, int64_t c)
+{
+    for (int64_t i = 0, n; i < t->pixels; i += n) {
+        n = next_tile(t->pixels - i);
+        const int64_t from = t->left + i * t->step;
+        const bool edge = n < MOST_PIXELS || from < 0 ||
+                          from + (n - 1) * t->step + t->places > t->columns;
+        (*tiles)[n][edge](t, i, c);
+    }
+}
+
+/* ---- any window ---------------------------------------------------------------------------- */
+
+/* `pixels` neighbours whose windows have the places [first, last) inside of the image: every weight
+ * is loaded once for all of them. */
+INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int64_t first,
+                       int64_t last, int64_t c, int64_t n)
+{
+    const int64_t from = t->left + i * t->step;
+    V sums[MOST_PIXELS];
+    begin(pixels, sums, t, c, n);
+    for (int64_t r = 0; r < t->lines; r++)
+        for (int64_t s = first; s < last; s++) {
+            const V weight = load(t->w + c + r * t->w_line + s * t->w_place, n);
+            const float *at = t->x + c + r * t->x_line + (from + s * t->gap) * t->x_column;
+            UNROLL for (int k = 0; k < pixels; k++)
+                sums[k] += load(at + k * t->step * t->x_column, n) * weight;
+        }
+    finish(pixels, sums, t, i, c, n);
+}
+
 /* All pixels, n channels of each. */
 INLINE void sum_line(const cfxi_depthwise_line *t, int64_t c, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + MOST_PIXELS <= t->pixels; i += MOST_PIXELS)
-        sum_pixels(MOST_PIXELS, t, i, c, n);
-    for (; i + MOST_PIXELS / 2 <= t->pixels; i += MOST_PIXELS / 2)
-        sum_pixels(MOST_PIXELS / 2, t, i, c, n);
-    for (; i < t->pixels; i++)
-        sum_pixels(1, t, i, c, n);
+    const int64_t window = (t->places - 1) * t->gap + 1;
+    for (int64_t i = 0; i < t->pixels;) {
+        const int64_t from = t->left + i * t->step;
+        if (from >= 0 && i + MOST_PIXELS <= t->pixels &&
+            from + (MOST_PIXELS - 1) * t->step + window <= t->columns) {
+            sum_pixels(MOST_PIXELS, t, i, 0, t->places, c, n);
+            i += MOST_PIXELS;
+            continue;
+        }
+        int64_t first = 0;
+        int64_t last = t->places;
+        while (first < last && from + first * t->gap < 0)
+            first++;
+        while (first < last && from + (last - 1) * t->gap >= t->columns)
+            last--;
+        sum_pixels(1, t, i++, first, last, c, n);
+    }
 }
 
+/* ---- a line -------------------------------------------------------------------------------- */
+
+/* The last channels, of which there are not enough for a vector, are computed together with some
+ * before them a second time, unless the result is where it was added to. */
 static void line(const cfxi_depthwise_line *t)
 {
+    tiles_of_window *tiles = tiles_for(t);
     int64_t c = 0;
     for (; c + LANES <= t->channels; c += LANES)
-        sum_line(t, c, LANES);
-    if (c < t->channels)
+        if (tiles)
+            run_tiles(tiles, t, c);
+        else
+            sum_line(t, c, LANES);
+    if (c == t->channels)
+        return;
+    if (tiles && c > 0 && !t->add)
+        run_tiles(tiles, t, t->channels - LANES);
+    else
         sum_line(t, c, t->channels - c);
 }
 

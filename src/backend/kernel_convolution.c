@@ -2,9 +2,10 @@
  *
  * A line of the window is contiguous in memory: its pixels follow each other, each with all its
  * channels. So a convolution is a sum of as many small products as the window has lines (tiles.h),
- * which read the image in place. Where there is padding, or a group of channels, or where the few
- * channels of a picture lie apart, some lines of the image are copied first, with zeros around
- * them. A window with gaps (dilation) has a product for each of its places.
+ * which read the image in place. Where there is padding, or a group of channels, some lines of the
+ * image are copied first, with zeros around them. A window with gaps (dilation) has a product for
+ * each of its places. Where each of the few channels of a picture lies for itself, it has products
+ * of its own, too: their lines are copied as they are.
  */
 #include "backend_impl.h"
 
@@ -32,6 +33,7 @@ typedef struct conv_kernel {
     int64_t lines;          /* of the result, in a piece of work, */
     int64_t stretch;        /* and pixels of each; */
     int64_t width;          /* so many pixels do their windows see */
+    int64_t line;           /* floats of these */
     int64_t panels;         /* of a group */
     int64_t share;          /* panels in a piece of work */
     int64_t shares;         /* of a group */
@@ -48,7 +50,7 @@ static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-/* Whether pixels of few channels, each of which lies for itself, are brought together. */
+/* Whether there are few channels, each of which lies for itself. */
 static bool has_planes(const cfxi_conv *c)
 {
     return c->xs[1] != 1 && c->groups == 1 && c->in_channels <= MOST_PLANES;
@@ -75,15 +77,18 @@ static bool query(const cfxi_problem *p, double *cost)
 
 /* ---- preparing ----------------------------------------------------------------------------- */
 
-/* Line p of block q: a place of the window, and a channel. */
+/* Line p of block q: a line and a place of the window, and a channel. */
 static int64_t line_at(const void *ctx, int64_t q, int64_t p)
 {
     const conv_kernel *k = ctx;
     const cfxi_conv *c = &k->head.problem.conv;
+    const int64_t line = c->in_channels * c->kernel[2];
     const int64_t at = q * k->k + p;
-    const int64_t place = at / c->in_channels;
-    return at % c->in_channels * c->ws[1] + place / c->kernel[2] * c->ws[3] +
-           place % c->kernel[2] * c->ws[4];
+    const int64_t in_line = at % line;
+    const bool planes = has_planes(c);
+    const int64_t channel = planes ? in_line / c->kernel[2] : in_line % c->in_channels;
+    const int64_t place = planes ? in_line % c->kernel[2] : in_line / c->in_channels;
+    return channel * c->ws[1] + at / line * c->ws[3] + place * c->ws[4];
 }
 
 static bool needs_copy(const cfxi_conv *c)
@@ -126,7 +131,7 @@ static void cut(conv_kernel *k)
 {
     const cfxi_problem *p = &k->head.problem;
     const cfxi_conv *c = &p->conv;
-    const int64_t line = k->width * k->pixel * (int64_t)sizeof(float);
+    const int64_t line = k->line * (int64_t)sizeof(float);
     const int64_t window = (c->kernel[1] - 1) * c->dilation[1] + 1;
     const int64_t stretches = parts(c->out[2], k->stretch);
     const int64_t panel = k->count * k->k * CFXI_PANEL * (int64_t)sizeof(float);
@@ -155,11 +160,14 @@ static void cut_line(conv_kernel *k)
 {
     const cfxi_conv *c = &k->head.problem.conv;
     const int64_t window = (c->kernel[2] - 1) * c->dilation[2] + 1;
-    const int64_t most = LINES_BYTES / 2 / (k->pixel * (int64_t)sizeof(float));  /* pixels */
+    const int64_t planes = has_planes(c) ? c->in_channels : 1;
+    const int64_t most =
+        LINES_BYTES / 2 / (planes * k->pixel * (int64_t)sizeof(float));  /* pixels */
     const int64_t fit = (most - window) / c->stride[2] + 1;
     const int64_t rows = k->tiling.rows;
     k->stretch = smaller(c->out[2], larger(4, fit / rows) * rows);
     k->width = (k->stretch - 1) * c->stride[2] + window;
+    k->line = planes * k->width * k->pixel;
 }
 
 /* What a sum is made of, and how the work is cut. */
@@ -167,16 +175,17 @@ static void shape(conv_kernel *k)
 {
     const cfxi_problem *p = &k->head.problem;
     const cfxi_conv *c = &p->conv;
-    const bool apart = meet(c, c->in_channels);
+    const bool planes = has_planes(c);
+    const bool apart = !planes && meet(c, c->in_channels);
     k->posts = cfxi_backend_fuse_posts(p);
     k->tiles = cfxi_tiles_of(p->isa);
     k->panels = cfxi_tiles_panels(c->out_channels);
     k->copies = needs_copy(c) || apart;
-    k->pixel = !k->copies ? c->xs[4] : apart ? c->in_channels + CFXI_PANEL : c->in_channels;
+    k->pixel = !k->copies ? c->xs[4] : planes ? 1 : c->in_channels + (apart ? CFXI_PANEL : 0);
     k->tiling = cfxi_tiles_tiling(p->isa, c->out[2], k->panels, c->stride[2] * k->pixel);
     const bool whole_lines = c->dilation[2] == 1 && !apart;
-    k->count = whole_lines ? c->kernel[1] : c->kernel[1] * c->kernel[2];
-    k->k = whole_lines ? c->kernel[2] * c->in_channels : c->in_channels;
+    k->count = c->kernel[1] * (whole_lines ? 1 : c->kernel[2]) * (planes ? c->in_channels : 1);
+    k->k = c->kernel[1] * c->kernel[2] * c->in_channels / k->count;
     cut_line(k);
     cut(k);
 }
@@ -185,12 +194,15 @@ static void shape(conv_kernel *k)
 static void place_blocks(conv_kernel *k)
 {
     const cfxi_conv *c = &k->head.problem.conv;
-    const int64_t line = k->copies ? k->width * k->pixel : c->xs[3];
-    const int64_t places = k->count / c->kernel[1];  /* of a line of the window */
+    const int64_t line = k->copies ? k->line : c->xs[3];
+    const int64_t blocks = k->count / c->kernel[1];  /* of a line of the window, */
+    const int64_t places = blocks / (has_planes(c) ? c->in_channels : 1);  /* and of a plane */
     for (int64_t q = 0; q < k->count; q++) {
-        const int64_t down = q / places;
+        const int64_t down = q / blocks;
+        const int64_t plane = q % blocks / places;
         const int64_t across = q % places;
-        k->a_at[q] = down * c->dilation[1] * line + across * c->dilation[2] * k->pixel;
+        k->a_at[q] = down * c->dilation[1] * line + plane * k->width * k->pixel +
+                     across * c->dilation[2] * k->pixel;
         k->b_at[q] = q * k->k * CFXI_PANEL;
     }
 }
@@ -264,25 +276,16 @@ typedef struct running {
     atomic_bool no_memory;
 } running;
 
-/* Pixels of a line: their channels side by side, k->pixel floats for each. */
+/* Pixels of a line, k->pixel floats for each: all their channels, or one that lies for itself. */
 static void copy_pixels(const conv_kernel *k, float *to, const float *from, int64_t pixels)
 {
     const cfxi_conv *c = &k->head.problem.conv;
-    const int64_t n = c->in_channels;
-    if (has_planes(c)) {
-        const int64_t step = c->xs[4];
-        const int64_t gap = k->pixel;
-        for (int64_t p = 0; p < n; p++) {
-            const float *plane = from + p * c->xs[1];
-            for (int64_t i = 0; i < pixels; i++)
-                to[i * gap + p] = plane[i * step];
-        }
-    } else if (c->xs[4] == n && k->pixel == n) {
+    const int64_t n = has_planes(c) ? 1 : c->in_channels;
+    if (c->xs[4] == n && k->pixel == n)
         memcpy(to, from, (size_t)(pixels * n) * sizeof(float));
-    } else {
+    else
         for (int64_t i = 0; i < pixels; i++)
             memcpy(to + i * k->pixel, from + i * c->xs[4], (size_t)n * sizeof(float));
-    }
 }
 
 /* What the windows of a piece see of one line of the image, from pixel x on: zeros, pixels, zeros.
@@ -293,12 +296,14 @@ static void copy_line(const conv_kernel *k, float *to, const float *from, int64_
     const bool is_there = y >= 0 && y < c->in[1];
     const int64_t left = is_there ? larger(0, smaller(-x, k->width)) : k->width;
     const int64_t right = is_there ? larger(left, smaller(c->in[2] - x, k->width)) : k->width;
-    const int64_t pixels = right - left;
-    memset(to, 0, (size_t)(left * k->pixel) * sizeof(float));
-    to += left * k->pixel;
-    if (pixels > 0)
-        copy_pixels(k, to, from + y * c->xs[3] + (x + left) * c->xs[4], pixels);
-    memset(to + pixels * k->pixel, 0, (size_t)((k->width - right) * k->pixel) * sizeof(float));
+    const int64_t planes = has_planes(c) ? c->in_channels : 1;
+    for (int64_t p = 0; p < planes; p++, to += k->width * k->pixel) {
+        memset(to, 0, (size_t)(left * k->pixel) * sizeof(float));
+        if (left < right)
+            copy_pixels(k, to + left * k->pixel,
+                        from + p * c->xs[1] + y * c->xs[3] + (x + left) * c->xs[4], right - left);
+        memset(to + right * k->pixel, 0, (size_t)((k->width - right) * k->pixel) * sizeof(float));
+    }
 }
 
 /* A stretch of a line of the result. */
@@ -434,10 +439,9 @@ static void run_piece(const running *w, const piece *of, float *scratch)
     }
     const int64_t lines =
         (last - of->y - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1;
-    const int64_t size = k->width * k->pixel;
     for (int64_t i = 0; i < lines; i++)
-        copy_line(k, scratch + i * size, x, first + i, left);
-    run_lines(w, of, last, scratch, c->stride[1] * size, c->stride[2] * k->pixel);
+        copy_line(k, scratch + i * k->line, x, first + i, left);
+    run_lines(w, of, last, scratch, c->stride[1] * k->line, c->stride[2] * k->pixel);
 }
 
 /* Pieces with the same weights follow each other. */

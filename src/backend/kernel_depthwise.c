@@ -64,79 +64,68 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* The places of a window that lie inside of the image: [first, last). */
+/* The lines of a window that lie inside of the image: [first, last). */
 typedef struct span {
     int64_t first, last;
 } span;
 
-static span inside(const cfxi_conv *c, int dim, int64_t at)
+static span lines_inside(const cfxi_conv *c, int64_t y)
 {
-    const int64_t from = at * c->stride[dim] - c->before[dim];
-    const int64_t gap = c->dilation[dim];
-    span s = {from < 0 ? (-from + gap - 1) / gap : 0, c->kernel[dim]};
-    if (from + (s.last - 1) * gap >= c->in[dim])
-        s.last = from >= c->in[dim] ? 0 : (c->in[dim] - 1 - from) / gap + 1;
+    const int64_t from = y * c->stride[1] - c->before[1];
+    const int64_t gap = c->dilation[1];
+    span s = {from < 0 ? (-from + gap - 1) / gap : 0, c->kernel[1]};
+    if (from + (s.last - 1) * gap >= c->in[1])
+        s.last = from >= c->in[1] ? 0 : (c->in[1] - 1 - from) / gap + 1;
     if (s.first > s.last)
         s.first = s.last;
     return s;
 }
 
-/* `pixels` pixels from x on, whose windows have the same places inside of the image. */
-static void run_pixels(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y,
-                       span lines, int64_t x, int64_t pixels, span places)
+/* The posts that lines do not do. */
+static void finish_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y,
+                        float *line)
+{
+    const cfxi_problem *p = &k->head.problem;
+    int64_t offset[CFXI_MOST_POSTS];
+    for (size_t s = k->posts.rest; s < p->num_posts; s++)
+        offset[s] = image * p->posts[s].rows[0] + y * p->posts[s].rows[1];
+    cfxi_backend_finish_rows(p, r, k->posts.rest, line, p->conv.out[2], p->conv.ys[4],
+                             p->conv.groups, 2, offset);
+}
+
+static void run_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y)
 {
     const cfxi_problem *p = &k->head.problem;
     const cfxi_conv *c = &p->conv;
-    const cfxi_post *add = k->posts.adds ? &k->head.problem.posts[0] : NULL;
+    const cfxi_post *add = k->posts.adds ? &p->posts[0] : NULL;
+    const span lines = lines_inside(c, y);
     const int64_t top = y * c->stride[1] - c->before[1] + lines.first * c->dilation[1];
-    const int64_t left = x * c->stride[2] - c->before[2] + places.first * c->dilation[2];
     const cfxi_depthwise_line t = {
-        .pixels = pixels,
+        .pixels = c->out[2],
         .channels = c->groups,
-        .x = r->x + image * c->xs[0] + top * c->xs[3] + left * c->xs[4],
-        .x_pixel = c->stride[2] * c->xs[4],
+        .x = r->x + image * c->xs[0] + (lines.first < lines.last ? top * c->xs[3] : 0),
+        .x_column = c->xs[4],
         .x_line = c->dilation[1] * c->xs[3],
-        .x_place = c->dilation[2] * c->xs[4],
+        .columns = c->in[2],
+        .left = -c->before[2],
+        .step = c->stride[2],
+        .gap = c->dilation[2],
         .lines = lines.last - lines.first,
-        .places = places.last - places.first,
-        .w = k->packed + (lines.first * c->kernel[2] + places.first) * c->groups,
+        .places = c->kernel[2],
+        .w = k->packed + lines.first * c->kernel[2] * c->groups,
         .w_line = c->kernel[2] * c->groups,
         .w_place = c->groups,
-        .y = r->out + image * c->ys[0] + y * c->ys[3] + x * c->ys[4],
+        .y = r->out + image * c->ys[0] + y * c->ys[3],
         .y_pixel = c->ys[4],
         .bias = k->bias,
-        .add = add ? r->operands[add->operand] + image * add->rows[0] + y * add->rows[1] +
-                         x * add->rows[2] : NULL,
+        .add = add ? r->operands[add->operand] + image * add->rows[0] + y * add->rows[1] : NULL,
         .add_pixel = add ? add->rows[2] : 0,
         .low = k->posts.low,
         .high = k->posts.high,
     };
     k->line(&t);
-    for (int64_t i = 0; k->posts.rest < p->num_posts && i < pixels; i++) {
-        int64_t offset[CFXI_MOST_POSTS];
-        for (size_t s = k->posts.rest; s < p->num_posts; s++)
-            offset[s] = image * p->posts[s].rows[0] + y * p->posts[s].rows[1] +
-                        (x + i) * p->posts[s].rows[2];
-        cfxi_backend_apply_posts(p, r, k->posts.rest, t.y + i * t.y_pixel, c->groups, offset);
-    }
-}
-
-static void run_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y)
-{
-    const cfxi_conv *c = &k->head.problem.conv;
-    const span lines = inside(c, 1, y);
-    for (int64_t x = 0; x < c->out[2];) {
-        const span places = inside(c, 2, x);
-        int64_t n = 1;
-        while (x + n < c->out[2]) {
-            const span next = inside(c, 2, x + n);
-            if (next.first != places.first || next.last != places.last)
-                break;
-            n++;
-        }
-        run_pixels(k, r, image, y, lines, x, n, places);
-        x += n;
-    }
+    if (k->posts.rest < p->num_posts)
+        finish_line(k, r, image, y, t.y);
 }
 
 typedef struct running {

@@ -378,6 +378,13 @@ static void run_chunk(const running *w, int64_t first, int64_t tiles, int64_t pa
 
 /* ---- without transforms -------------------------------------------------------------------- */
 
+/* A weight is what it was but for rounding. One that was 0 is 0 again, so that infinity times it is
+ * NaN: a sum of terms is taken for 0 if it is below their rounding errors. */
+static float without_rounding(float sum, float terms)
+{
+    return fabsf(sum) <= terms * 0x1p-22f ? 0 : sum;
+}
+
 /* The window that was turned into 16 places, of a panel: [tap][channel][CFXI_PANEL]. */
 static void turn_back(const winograd_kernel *k, int64_t panel, float *to)
 {
@@ -389,14 +396,18 @@ static void turn_back(const winograd_kernel *k, int64_t panel, float *to)
         for (int64_t i = 0; i < size; i++) {
             const int r = tap / 3;
             const int s = tap % 3;
-            float x = from[(one[r] * SIDE + one[s]) * size + i];
-            if (less[r] >= 0)
-                x -= from[(less[r] * SIDE + one[s]) * size + i];
-            if (less[s] >= 0)
-                x -= from[(one[r] * SIDE + less[s]) * size + i];
-            if (less[r] >= 0 && less[s] >= 0)
-                x += from[(less[r] * SIDE + less[s]) * size + i];
-            to[tap * size + i] = x;
+            const float terms[4] = {
+                from[(one[r] * SIDE + one[s]) * size + i],
+                less[r] >= 0 ? -from[(less[r] * SIDE + one[s]) * size + i] : 0,
+                less[s] >= 0 ? -from[(one[r] * SIDE + less[s]) * size + i] : 0,
+                less[r] >= 0 && less[s] >= 0 ? from[(less[r] * SIDE + less[s]) * size + i] : 0};
+            float sum = 0;
+            float size_of_terms = 0;
+            for (int t = 0; t < 4; t++) {
+                sum += terms[t];
+                size_of_terms += fabsf(terms[t]);
+            }
+            to[tap * size + i] = without_rounding(sum, size_of_terms);
         }
 }
 

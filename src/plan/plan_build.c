@@ -178,13 +178,10 @@ static bool is_planned(cfx_datum d)
 static cfx_tensor *other_layout(builder *b, cfxi_pointers *made, cfx_tensor *t,
                                 cfx_memory_format format)
 {
-    const cfx_datum args[] = {cfx_datum_tensor(t), cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT,
-                                                                    format)};
     cfx_tensor *other = cfxi_base_pointers_get(made, t);
     if (other)
         return other;
-    const cfx_datum d =
-        cfxi_rt_call_planned(b->rt, &b->planner, CFX_OPID_contiguous, args, 2, b->err);
+    const cfx_datum d = cfxi_plan_lay_as(b->rt, &b->planner, t, format, b->err);
     if (d.kind != CFX_DATUM_TENSOR)
         return NULL;
     if (cfxi_base_pointers_set(made, t, d.as.tensor, b->plan->allocator))

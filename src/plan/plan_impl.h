@@ -129,6 +129,10 @@ static inline cfx_tensor *cfxi_plan_tensor_arg(const cfxi_step *s, size_t i)
 }
 /* The number of a planned tensor; CFXI_NONE if its memory is not planned. */
 uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t);
+/* The same elements in a layout: itself if it has that. Where it has both, because there is one
+ * channel, the strides of the result say that channels are last. INVALID with *err set. */
+cfx_datum cfxi_plan_lay_as(cfx_runtime *rt, cfxi_planner *planner, cfx_tensor *t,
+                           cfx_memory_format format, cfx_error *err);
 /* Whether two tensors lie alike: sizes, and strides where they matter. */
 bool cfxi_plan_lie_alike(const cfx_tensor *a, const cfx_tensor *b);
 /* Calls fn(ctx, tensor) for each planned tensor in a datum. */

@@ -32,9 +32,8 @@ static cfx_datum image_of(const caller *c, cfx_datum line)
     const cfx_datum image = with_number(c, CFX_OPID_unsqueeze, line, cfx_datum_int(2));
     if (image.kind != CFX_DATUM_TENSOR || cfxi_rt_prefers_channels_last(image.as.tensor))
         return image;
-    const cfx_datum turned =
-        with_number(c, CFX_OPID_contiguous, image,
-                    cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, CFX_MEMORY_FORMAT_CHANNELS_LAST));
+    const cfx_datum turned = cfxi_plan_lay_as(c->rt, c->planner, image.as.tensor,
+                                              CFX_MEMORY_FORMAT_CHANNELS_LAST, c->err);
     cfx_datum_release(image);
     return turned;
 }

@@ -85,6 +85,35 @@ bool cfxi_plan_lie_alike(const cfx_tensor *a, const cfx_tensor *b)
     return a->ndim == b->ndim;
 }
 
+/* A view whose strides are those of channels that lie last. */
+static cfx_datum restride(cfx_tensor *t, cfx_error *err)
+{
+    static const uint8_t order[] = {0, 2, 3, 1};
+    cfx_tensor *view =
+        cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, t->allocator, err);
+    if (!view)
+        return cfx_datum_invalid();
+    cfxi_tensor_ordered_strides(t->size, t->ndim, cfxi_tensor_itemsize(t), order, view->stride);
+    if (cfxi_tensor_share(view, t, 0, err) == CFX_OK)
+        return cfx_datum_tensor(view);
+    cfx_tensor_release(view);
+    return cfx_datum_invalid();
+}
+
+cfx_datum cfxi_plan_lay_as(cfx_runtime *rt, cfxi_planner *planner, cfx_tensor *t,
+                           cfx_memory_format format, cfx_error *err)
+{
+    const cfx_datum args[] = {cfx_datum_tensor(t),
+                              cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, format)};
+    const cfx_datum d = cfxi_rt_call_planned(rt, planner, CFX_OPID_contiguous, args, 2, err);
+    if (d.kind != CFX_DATUM_TENSOR || format != CFX_MEMORY_FORMAT_CHANNELS_LAST ||
+        d.as.tensor->ndim != 4 || cfxi_rt_prefers_channels_last(d.as.tensor))
+        return d;
+    const cfx_datum view = restride(d.as.tensor, err);
+    cfx_datum_release(d);
+    return view;
+}
+
 static cfx_status list_tensor(cfxi_plan *plan, cfx_tensor *t, cfx_error *err)
 {
     if (!t->storage || !t->storage->planned)

@@ -113,6 +113,30 @@ def test_inputs_of_any_layout(net):
             close(fast(x), net(x))
 
 
+@pytest.mark.parametrize("make", [
+    lambda: (torch.nn.Conv2d(1, 20, 3, padding=1), torch.randn(2, 1, 9, 11)),
+    lambda: (torch.nn.Conv2d(1, 20, 3, stride=2), torch.randn(1, 1, 12, 9)),
+    lambda: (torch.nn.Conv1d(1, 20, 10, stride=5), torch.randn(2, 1, 60)),
+])
+def test_one_channel_has_any_layout(make):
+    """Pictures and lines of one channel lie in both layouts at once; packed kernels take them."""
+    conv, x = make()
+    conv = torch.nn.Sequential(conv, torch.nn.ReLU(), torch.nn.Flatten(1), torch.nn.Tanh()).eval()
+    fast = cfx.compile(conv, x)
+    with torch.no_grad():
+        close(fast(x), conv(x))
+    assert " tiles of " in fast.plans
+
+
+def test_bags_of_rows():
+    for mode in ("sum", "mean", "max"):
+        bag = torch.nn.EmbeddingBag(50, 7, mode=mode, padding_idx=3)
+        ids = torch.randint(50, (5, 4))
+        close(cfx.compile(bag, ids)(ids), bag(ids))
+    bag = torch.nn.EmbeddingBag(50, 14).half()
+    close(cfx.compile(bag, ids)(ids), bag(ids))
+
+
 def test_what_is_written_to_inputs():
     class Writes(torch.nn.Module):
         def forward(self, x, y):

@@ -203,12 +203,12 @@ static cfxi_problem draw_conv(const cfx_runtime *rt, form f)
     c->in_channels = depthwise ? 1 : dense ? 8 + draw(60) : 1 + draw(20);
     c->out_channels = depthwise ? 1 : 1 + draw(70);
     for (int d = 0; d < CFXI_SPATIAL; d++) {
-        c->kernel[d] = dense && d ? 3 : d ? 1 + draw(4) : 1;
+        c->kernel[d] = dense && d ? 3 : d ? 1 + draw(depthwise ? 7 : 4) : 1;
         c->stride[d] = d && !dense ? 1 + draw(2) : 1;
         c->dilation[d] = d && !dense ? 1 + (draw(4) == 0) : 1;
         c->before[d] = d ? draw(3) : 0;
         const int64_t window = (c->kernel[d] - 1) * c->dilation[d] + 1;
-        c->out[d] = d ? 1 + draw(17) : 1;
+        c->out[d] = d ? 1 + draw(depthwise ? 24 : 17) : 1;
         c->in[d] = d ? (c->out[d] - 1) * c->stride[d] + window - c->before[d] - draw(2) : 1;
         c->in[d] = c->in[d] < 1 ? 1 : c->in[d];
     }
@@ -313,7 +313,7 @@ static void check_isa(cfx_isa isa)
         check_conv(rt, &cfxi_backend_convolution, PLANES, i % 5 == 4);
     for (int i = 0; i < 8; i++)
         check_conv(rt, &cfxi_backend_convolution, i % 2 ? LONG_LINE : MEETING_ROWS, false);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 300; i++)
         check_conv(rt, &cfxi_backend_depthwise, DEPTHWISE, i % 5 == 4);
     for (int i = 0; i < 60; i++)
         check_conv(rt, &cfxi_backend_winograd, DENSE_3X3, i % 3 == 2);

@@ -276,9 +276,10 @@ static void check_depthwise(cfx_runtime *rt)
         w[i] = i % 61 == 4 ? value_of((int64_t)i / 61 * 2) : usual[i % 5];
     for (int clamps = 0; clamps < 2; clamps++) {
         cfxi_depthwise_line t = {
-            .pixels = PIXELS, .channels = CHANNELS, .x = x + 1, .x_pixel = CHANNELS,
-            .x_line = (PIXELS + PLACES) * CHANNELS, .x_place = CHANNELS, .lines = LINES,
-            .places = PLACES, .w = w + 1, .w_line = PLACES * CHANNELS, .w_place = CHANNELS,
+            .pixels = PIXELS, .channels = CHANNELS, .x = x + 1, .x_column = CHANNELS,
+            .x_line = (PIXELS + PLACES) * CHANNELS, .columns = PIXELS, .left = -1, .step = 1,
+            .gap = 1, .lines = LINES, .places = PLACES, .w = w + 1,
+            .w_line = PLACES * CHANNELS, .w_place = CHANNELS,
             .y = want + 1, .y_pixel = CHANNELS, .bias = x, .add = want + 1, .add_pixel = CHANNELS,
             .low = clamps ? 0 : -INFINITY, .high = clamps ? 6 : INFINITY};
         for (int i = 0; i < PIXELS * CHANNELS; i++)

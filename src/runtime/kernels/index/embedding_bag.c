@@ -92,11 +92,23 @@ static void put_index(cfx_tensor *t, int64_t at, int64_t value)
                           value);
 }
 
+/* Sums of float32 need not ask for the type of each element. */
+static bool has_floats(const bags *b)
+{
+    return b->mode != MAX && b->weight->dtype == CFX_DTYPE_FLOAT32 && b->weight->stride[1] == 4;
+}
+
 static void add_row(bags *b, int64_t i, int64_t seen)
 {
     const cfx_tensor *w = b->weight;
     const char *row = w->data + b->indices[i] * w->stride[0];
     double by = b->samples ? b->samples[i] : 1;
+    if (has_floats(b)) {
+        const float *x = (const float *)(const void *)row;
+        for (int64_t k = 0; k < w->size[1]; k++)
+            b->sum[k] += by * (double)x[k];
+        return;
+    }
     for (int64_t k = 0; k < w->size[1]; k++) {
         double x = cfxi_tensor_load_float((cfx_dtype)w->dtype, row + k * w->stride[1]);
         if (b->mode != MAX) {
@@ -125,7 +137,12 @@ static cfx_status one_bag(bags *b, int64_t bag, int64_t begin, int64_t end)
             continue;
         add_row(b, i, seen++);
     }
-    for (int64_t k = 0; k < width; k++) {
+    if (has_floats(b)) {
+        float *to = (float *)(void *)out->data + bag * width;
+        for (int64_t k = 0; k < width; k++)
+            to[k] = (float)(b->mode == MEAN && seen ? b->sum[k] / (double)seen : b->sum[k]);
+    }
+    for (int64_t k = 0; k < width && !has_floats(b); k++) {
         double x = b->mode == MEAN && seen ? b->sum[k] / (double)seen : b->sum[k];
         cfxi_tensor_store_float((cfx_dtype)out->dtype,
                                 out->data + (bag * width + k) * (int64_t)cfxi_tensor_itemsize(out),
