@@ -167,6 +167,7 @@ typedef struct cfxi_plan_how {
     cfxi_packs *packs;    /* weights that the plans of a program have in common, */
     const cfxi_pointers *weights;  /* which are in these memories: cfxi_storage * -> not NULL */
     const cfxi_cut *cuts;
+    struct cfxi_appender *appender;  /* or NULL: plan_append.h */
 } cfxi_plan_how;
 
 /* Plans the stretch that begins with the instruction `first`, for values like those in the slots
