@@ -4,6 +4,8 @@
 #include "plan_fixture.h"
 #include "test_alloc.h"
 
+#include <stdarg.h>
+
 #define CALL(name, op, ...) "  %" name " = call_function[target=cfx.ops." op "](" __VA_ARGS__ ")\n"
 #define HEAD "graph():\n  %x = placeholder[target=x]()\n"
 #define ONE HEAD CALL("a", "relu", "%x")
@@ -166,6 +168,119 @@ TEST(products)
     WEIGHT(weights, "v", 9, 40);
     CHECK_ALL(all, weights, 2, 5, 40);
     cfx_state_free(weights);
+}
+
+/* ---- random programs ----------------------------------------------------------------------- */
+
+enum { PROGRAMS = 400, VALUES = 24 };
+
+typedef struct value {
+    int64_t size[4];
+} value;
+
+typedef struct writer {
+    uint32_t state;
+    char text[8192];
+    size_t length;
+    value values[VALUES];
+    int n;
+} writer;
+
+static int draw(writer *w, int below)
+{
+    w->state = w->state * 1664525u + 1013904223u;
+    return (int)((w->state >> 8) % (uint32_t)below);
+}
+
+static void put(writer *w, value v, const char *format, ...)
+{
+    va_list args;
+    w->length += (size_t)snprintf(w->text + w->length, sizeof w->text - w->length,
+                                  "  %%v%d = call_function[target=cfx.ops.", w->n);
+    va_start(args, format);
+    w->length += (size_t)vsnprintf(w->text + w->length, sizeof w->text - w->length, format, args);
+    va_end(args);
+    w->length += (size_t)snprintf(w->text + w->length, sizeof w->text - w->length, ")\n");
+    w->values[w->n++] = v;
+}
+
+/* A cat of values that agree but for one dimension. */
+static void put_cat(writer *w, int first)
+{
+    const int dim = draw(w, 4);
+    value v = w->values[first];
+    char items[200];
+    int at = snprintf(items, sizeof items, "%%v%d", first);
+    for (int i = 0, more = 1 + draw(w, 3); i < w->n && more > 0; i++) {
+        bool fits = true;
+        for (int d = 0; d < 4; d++)
+            fits = fits && (d == dim || w->values[i].size[d] == v.size[d]);
+        if (!fits || draw(w, 2) || v.size[dim] + w->values[i].size[dim] > 30)
+            continue;
+        at += snprintf(items + at, sizeof items - (size_t)at, ", %%v%d", i);
+        v.size[dim] += w->values[i].size[dim];
+        more--;
+    }
+    put(w, v, "cat]([%s], %d", items, dim);
+}
+
+static void put_any(writer *w)
+{
+    static const char *const functions[] = {"relu", "neg", "abs", "sin"};
+    const int x = w->n - 1 - draw(w, w->n < 6 ? w->n : 6);
+    const int dim = draw(w, 4);
+    value v = w->values[x];
+    switch (draw(w, 8)) {
+    case 0: case 1:
+        put(w, v, "%s](%%v%d", functions[draw(w, 4)], x);
+        break;
+    case 2: case 3:
+        put_cat(w, x);
+        break;
+    case 4:
+        v.size[3] += 1;
+        v.size[2] += dim;
+        put(w, v, "pad](%%v%d, [%d, %d, %d, 0], \"constant\", 0.5", x, dim % 2, 1 - dim % 2, dim);
+        break;
+    case 5:
+        v.size[dim] = 1 + draw(w, (int)v.size[dim]);
+        put(w, v, "narrow](%%v%d, %d, %d, %d", x, dim,
+            draw(w, (int)(w->values[x].size[dim] - v.size[dim]) + 1), (int)v.size[dim]);
+        break;
+    case 6:
+        put(w, v, "max_pool2d](%%v%d, [3, 3], [1, 1], [1, 1]", x);
+        break;
+    default:
+        v.size[2] = w->values[x].size[3];
+        v.size[3] = w->values[x].size[2];
+        put(w, v, "transpose](%%v%d, 2, 3", x);
+    }
+}
+
+TEST(random_joins)
+{
+    static const int64_t sizes[] = {2, 4, 3, 5};
+    for (uint32_t seed = 1; seed <= PROGRAMS; seed++) {
+        writer w = {.state = seed * 2654435761u};
+        w.length = (size_t)snprintf(w.text, sizeof w.text,
+                                    "graph():\n  %%v0 = placeholder[target=x]()\n"
+                                    "  %%w = get_attr[target=w]()\n");
+        memcpy(w.values[0].size, sizes, sizeof sizes);
+        w.n = 1;
+        if (seed % 2)  /* channels side by side from here on */
+            put(&w, w.values[0], "conv2d](%%v0, %%w");
+        while (w.n < VALUES)
+            put_any(&w);
+        snprintf(w.text + w.length, sizeof w.text - w.length, "  output((%%v%d, %%v%d))\n",
+                 w.n - 1, draw(&w, w.n));
+        cfx_state *weights = cfx_state_new(NULL, NULL);
+        WEIGHT(weights, "w", 4, 4, 1, 1);
+        const int before = check_failures;
+        check_plan(w.text, weights, sizes, 4);
+        if (check_failures != before)
+            printf("seed %u\n%s", seed, w.text);
+        cfx_state_free(weights);
+    }
 }
 
 static cfx_status run_some(const cfx_allocator *a, void *arg)
