@@ -13,8 +13,8 @@
 
 /* ---- what can begin ------------------------------------------------------------------------ */
 
-/* Floats from row to row of a matrix, which has any number of leading dimensions; 0 if the tensor is
- * none. */
+/* Floats from row to row of a matrix, which has any number of leading dimensions; 0 if the tensor
+ * is none. */
 static int64_t row_of(const cfx_tensor *t)
 {
     return t->ndim > 0 ? cfxi_rt_row_step(t, t->ndim - 1) / 4 : 0;

@@ -19,7 +19,8 @@ static bool list_of(const cfxi_step *s, cfxi_join *join)
 static bool border_of(const cfxi_step *s, cfxi_join *join)
 {
     if (s->op == CFX_OPID_pad &&
-        (s->args[2].kind != CFX_DATUM_STR || strcmp(cfx_datum_text(s->args[2], NULL), "constant") != 0))
+        (s->args[2].kind != CFX_DATUM_STR ||
+         strcmp(cfx_datum_text(s->args[2], NULL), "constant") != 0))
         return false;
     join->items = s->args;
     join->n = 1;

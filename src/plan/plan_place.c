@@ -14,7 +14,7 @@ typedef struct placer {
     uint32_t *writer;        /* by memory: the only step that gives it, as a whole; or CFXI_NONE */
     uint32_t *first_tensor;  /* by memory: the tensors in it, a list through */
     uint32_t *next_tensor;   /* by tensor */
-    uint32_t *reader;        /* by memory: the only step that reads it; CFXI_NONE: none, or several */
+    uint32_t *reader;        /* by memory: the only step that reads it; or CFXI_NONE */
     bool *is_read;           /* by memory */
     bool *seen;              /* by memory: it is left in slots */
     bool *vanishes;          /* by memory: likewise, or it will not be there: see the peak */

@@ -335,8 +335,8 @@ static PyObject *program_inputs(PyProgram *self, PyObject *unused)
     return names;
 }
 
-/* compile(graph, {name: tensor}, onednn, tune, cache, precision, append): later runs are those of the
- * frozen graph, as planned. Its tensors must not change any more. */
+/* compile(graph, {name: tensor}, onednn, tune, cache, precision, append): later runs are those of
+ * the frozen graph, as planned. Its tensors must not change any more. */
 static PyObject *program_compile(PyProgram *self, PyObject *args)
 {
     module_state *st = state_of(Py_TYPE(self));
