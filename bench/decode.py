@@ -2,7 +2,7 @@
 Runtime, cfx.
 
     python bench/decode.py [--tokens 400] [--layers 12] [--width 768] [--words 50257] [--threads 2]
-                           [--engines eager,ORT,cfx] [--peers DIR]
+                           [--engines eager,ORT,cfx,append] [--peers DIR]
 
 Each call takes one token and the caches that the last call gave, of batch 1, as GPT-2's sizes have
 them; weights are random. Printed for each engine are the median of each quarter of the tokens, and
@@ -74,6 +74,13 @@ def by_cfx(model, first, options):
     return cfx.compile(model, *first, threads=options.threads)
 
 
+def by_cfx_append(model, first, options):
+    """Caches lie in memory with room for more."""
+    import cfx
+
+    return cfx.compile(model, *first, threads=options.threads, append=True)
+
+
 def by_onnxruntime(model, first, options):
     """Its caches are NumPy arrays, which it takes and gives without a copy."""
     import numpy
@@ -98,7 +105,7 @@ def by_onnxruntime(model, first, options):
     return run
 
 
-ENGINES = {"eager": by_eager, "ORT": by_onnxruntime, "cfx": by_cfx}
+ENGINES = {"eager": by_eager, "ORT": by_onnxruntime, "cfx": by_cfx, "append": by_cfx_append}
 
 
 def bandwidth():
@@ -129,7 +136,7 @@ def main():
     for name, default in (("tokens", 400), ("layers", 12), ("width", 768), ("words", 50257),
                           ("threads", 2)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--engines", default="eager,ORT,cfx")
+    parser.add_argument("--engines", default="eager,ORT,cfx,append")
     parser.add_argument("--peers")
     options = parser.parse_args()
     if options.peers:

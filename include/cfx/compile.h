@@ -30,6 +30,13 @@ typedef struct cfx_compile_options {
     cfx_precision precision; /* BF16: products and convolutions with constant weights round their
                                 operands to bfloat16, and weights take half the memory; sums, and
                                 everything else, stay float32 */
+    bool append;         /* the result of a cat in which a tensor grows from run to run, such as a
+                            cache of keys, lies in memory with room behind it, and has the strides
+                            of a longer tensor. The next cat that is given it writes what is new
+                            behind it, and copies nothing: its result has the same memory, so the
+                            caller must not write to either. A second cat that is given the same
+                            tensor copies it. Without effect in programs that write to tensors, or
+                            have custom operators */
 } cfx_compile_options;
 
 /* Makes later runs of the program, and of its regions, planned ones. No thread may be running it.

@@ -21,7 +21,7 @@ def _onednn(backend: str) -> str | None:
 
 def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: int | None = None,
             backend: str = "builtin", tune: bool = False,
-            precision: str = "float32") -> Lowered:  # fmt: skip
+            precision: str = "float32", append: bool = False) -> Lowered:  # fmt: skip
     """Compiles a model for inference in C: a module, which is captured with `inputs` first, or a
     GraphModule. Returns a program that takes what the model takes, of any size that the graph
     allows.
@@ -37,7 +37,12 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: i
 
     With the `precision` "bf16", products and convolutions with constant weights round their
     operands to bfloat16, and weights take half the memory; sums, and everything else, stay
-    float32."""
+    float32.
+
+    With `append`, a tensor that grows by `cat` from call to call, such as a cache of keys, lies in
+    memory with room behind it: the call that is given it writes what is new behind it, and copies
+    nothing. Such results have the strides of a longer tensor, and share memory: what was given
+    stays as it is, unless you write to either in place."""
     if runtime is not None and threads is not None:
         raise TypeError("cfx.compile takes threads= or runtime=, not both")
     if threads is not None:
@@ -48,7 +53,7 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: i
         from .capturing import capture
         module = capture(model, *inputs)
     cache = places.cache() if tune else None
-    return lower(module, runtime=runtime)._freeze(onednn, tune, cache, precision)
+    return lower(module, runtime=runtime)._freeze(onednn, tune, cache, precision, append)
 
 
 __dir__ = public_names(globals())

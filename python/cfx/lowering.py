@@ -51,7 +51,8 @@ class _State(dict[str, _core.Tensor]):
         super().__init__({name: _core.Tensor(t) for name, t in tensors.items()})
         self.given = tensors
         self.version = 0  # counts how often a tensor was replaced
-        self.frozen: str | None = None  # the precision that it was compiled with
+        self.frozen: str | None = None  # the precision that it was compiled with,
+        self.append = False             # and whether caches grow in place
 
     def __setitem__(self, name: str, tensor: Any) -> None:
         if self.frozen:
@@ -72,9 +73,9 @@ class _State(dict[str, _core.Tensor]):
 
 
 def _rebuild(graph: Graph, state: dict[str, Any], codegen: CodeGen, frozen: str | None,
-             runtime: Runtime | None = None) -> "Lowered":  # fmt: skip
+             append: bool = False, runtime: Runtime | None = None) -> "Lowered":  # fmt: skip
     made = Lowered(graph, state, codegen, runtime)
-    return made._freeze(precision=frozen) if frozen else made
+    return made._freeze(precision=frozen, append=append) if frozen else made
 
 
 class Lowered:
@@ -133,11 +134,12 @@ class Lowered:
     __call__ = run
 
     def _freeze(self, onednn: str | None = None, tune: bool = False,
-                cache: str | None = None, precision: str = "float32") -> "Lowered":  # fmt: skip
+                cache: str | None = None, precision: str = "float32",
+                append: bool = False) -> "Lowered":  # fmt: skip
         """For cfx.compile: takes the tensors as constants, and plans its runs."""
         state = {**self.state.given, **self._own}
-        self._program.compile(self.graph, state, onednn, tune, cache, precision)
-        self.state.frozen = precision
+        self._program.compile(self.graph, state, onednn, tune, cache, precision, append)
+        self.state.frozen, self.state.append = precision, append
         return self
 
     @property
@@ -159,7 +161,8 @@ class Lowered:
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.state.given
         state = {name: t.torch() if isinstance(t, _core.Tensor) else t for name, t in given.items()}
-        return _rebuild, (self.graph, state, self._codegen, self.state.frozen)
+        how = self.state.frozen, self.state.append
+        return _rebuild, (self.graph, state, self._codegen, *how)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Lowered":
         make, parts = self.__reduce__()

@@ -5,7 +5,7 @@
  * one, or makes one, and leaves it idle. Making a plan is done under a lock: runs that have theirs
  * do not wait for it.
  */
-#include "plan_impl.h"
+#include "plan_append.h"
 
 #include <cfx/compile.h>
 #include <pthread.h>
@@ -46,6 +46,7 @@ typedef struct compiled {
     cfxi_packs packs;   /* under the lock */
     cfxi_pointers weights;  /* memories of the program's constants */
     cfxi_cut *cuts;     /* one for each instruction; written under the lock */
+    cfxi_appender *appender;  /* of the program and its regions, retained; or NULL */
     bool owns_tuner;    /* that of the program; regions borrow it */
     pthread_mutex_t lock;
     atomic_int looking;
@@ -325,6 +326,18 @@ static cfx_status run(cfxi_stretches *self, cfx_runtime *rt, uint32_t first, cfx
     return status;
 }
 
+/* What has other sizes in each run may be a cache that grows. */
+static cfx_datum call(cfxi_stretches *self, cfx_runtime *rt, uint32_t at, const cfx_datum *args,
+                      size_t n, cfx_error *err)
+{
+    const compiled *c = (const compiled *)self;
+    const cfxi_instruction *i = (const cfxi_instruction *)c->program->instructions.data + at;
+    if (!c->appender || i->custom || i->op != CFX_OPID_cat ||
+        !atomic_load_explicit(&c->cuts[at], memory_order_relaxed))
+        return cfx_datum_invalid();
+    return cfxi_plan_append(c->appender, rt, args, n, err);
+}
+
 static void free_compiled(cfxi_stretches *self)
 {
     compiled *c = (compiled *)self;
@@ -337,6 +350,7 @@ static void free_compiled(cfxi_stretches *self)
             cfxi_base_free(c->program->allocator, p, place_bytes(c));
     }
     cfxi_base_free(c->program->allocator, c->cuts, cuts_bytes(c->program));
+    cfxi_plan_appender_release(c->appender);
     cfxi_backend_packs_free(&c->packs, c->program->allocator);
     cfxi_base_pointers_free(&c->weights, c->program->allocator);
     if (c->owns_tuner)
@@ -361,7 +375,7 @@ static cfx_status compile_one(cfx_program *p, size_t most_plans, cfxi_plan_how h
         return cfxi_base_nomem(err);
     }
     memset(c->cuts, 0, cuts_bytes(p));
-    c->head = (cfxi_stretches){run, free_compiled};
+    c->head = (cfxi_stretches){run, call, free_compiled};
     c->program = p;
     c->most_plans = most_plans;
     c->how = how;
@@ -370,6 +384,8 @@ static cfx_status compile_one(cfx_program *p, size_t most_plans, cfxi_plan_how h
     c->how.cuts = c->cuts;
     if (how.onednn)
         cfxi_backend_onednn_retain(how.onednn);
+    if (how.appender)
+        c->appender = cfxi_plan_appender_retain(how.appender);
     p->stretches = &c->head;
     for (size_t i = 0; i < p->constants.size; i++) {
         const cfx_datum d = ((cfx_datum *)p->constants.data)[i];
@@ -387,6 +403,22 @@ static cfx_status compile_all(cfx_program *p, size_t most_plans, cfxi_plan_how h
     return p->stretches ? CFX_OK : compile_one(p, most_plans, how, err);
 }
 
+/* Whether a program writes to tensors: then a cat that appends would let it write to what the
+ * caller has. */
+static bool writes(const cfx_program *p)
+{
+    for (size_t i = 0; i < p->instructions.size; i++) {
+        const cfxi_instruction *at = (const cfxi_instruction *)p->instructions.data + i;
+        const char *schema = at->op ? cfx_operator_schema(at->op) : NULL;
+        if (at->custom || (schema && strchr(schema, '!')))
+            return true;
+    }
+    for (size_t i = 0; i < p->regions.size; i++)
+        if (writes(((cfx_program **)p->regions.data)[i]))
+            return true;
+    return false;
+}
+
 /* The back ends that the options ask for. */
 static cfx_status open_back_ends(const cfx_program *p, const cfx_compile_options *o,
                                  cfxi_plan_how *how, cfx_error *err)
@@ -396,6 +428,8 @@ static cfx_status open_back_ends(const cfx_program *p, const cfx_compile_options
                              (int)o->precision);
     if (o->onednn && !(how->onednn = cfxi_backend_onednn_open(o->onednn, p->allocator, err)))
         return err->status;
+    if (o->append && !writes(p) && !(how->appender = cfxi_plan_appender_new(p->allocator, err)))
+        return CFX_E_NOMEM;
     if (o->tune && !(how->tuner = cfxi_backend_tuner_new(o->cache, p->allocator, err)))
         return CFX_E_NOMEM;
     return CFX_OK;
@@ -430,6 +464,7 @@ cfx_status cfx_program_compile(cfx_program *p, const cfx_compile_options *option
         undo(p);
     if (status != CFX_OK)
         cfxi_backend_tuner_free(how.tuner);
+    cfxi_plan_appender_release(how.appender);
     cfxi_backend_onednn_release(how.onednn);
     return status;
 }

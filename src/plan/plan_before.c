@@ -92,6 +92,14 @@ static bool takes_factors(const cfxi_fusion *u)
            !p->factors.scaled && !cfxi_backend_rounds(p) && u->num_steps + 2 <= CFXI_FUSED_STEPS;
 }
 
+/* Floats from pixel to pixel of an image that is like `as`, but for gaps between pixels; 0 if it is
+ * another. */
+static int64_t pixel_step(const cfx_tensor *image, const cfx_tensor *as)
+{
+    return image->ndim == 4 && cfxi_plan_lie_in_order(image, as)
+               ? cfxi_rt_row_step(image, 1) / 4 : 0;
+}
+
 /* Factors of an image: [batch, channels, 1, 1], channels side by side. */
 static bool are_factors(const cfx_tensor *t, const cfxi_conv *c)
 {
@@ -116,7 +124,7 @@ static void take_factors_of_image(const cfxi_fuser *f, cfxi_fusion *u, uint32_t 
     cfxi_group *group = cfxi_plan_group(&f->groups, f->groups.elements[number].group);
     if (group->n != 1 || group->taken || !are_factors(factors, &p->conv) ||
         image->dtype != CFX_DTYPE_FLOAT32 ||
-        !cfxi_plan_lie_alike(image, s->results[0].as.tensor) ||
+        pixel_step(image, s->results[0].as.tensor) == 0 ||
         cfxi_plan_number(f->plan, image) == CFXI_NONE ||
         cfxi_plan_number(f->plan, factors) == CFXI_NONE)
         return;
@@ -127,6 +135,7 @@ static void take_factors_of_image(const cfxi_fuser *f, cfxi_fusion *u, uint32_t 
     p->factors.low = -INFINITY;
     p->factors.high = INFINITY;
     u->operands[u->num_operands++] = cfxi_plan_number(f->plan, factors);
+    p->x_row = pixel_step(image, s->results[0].as.tensor);
     u->x = cfxi_plan_number(f->plan, image);
     group->taken = true;
     stand_for(u, number);
@@ -177,7 +186,7 @@ static void take_norm(const cfxi_fuser *f, cfxi_fusion *u, uint32_t first)
     const cfx_tensor *image =
         norm && norm->op == CFX_OPID_batch_norm ? cfxi_plan_tensor_arg(norm, 0) : NULL;
     const cfx_tensor *out = cfxi_plan_tensor(f->plan, u->x)->header;
-    if (!image || image->dtype != CFX_DTYPE_FLOAT32 || !cfxi_plan_lie_alike(image, out) ||
+    if (!image || image->dtype != CFX_DTYPE_FLOAT32 || pixel_step(image, out) == 0 ||
         (between && !cfxi_plan_lie_alike(between, out)) ||
         cfxi_plan_number(f->plan, image) == CFXI_NONE || !find_factors(f, u, norm))
         return;
@@ -186,6 +195,7 @@ static void take_norm(const cfxi_fuser *f, cfxi_fusion *u, uint32_t first)
     p->factors.rows = p->m;
     p->factors.low = relu ? 0 : -INFINITY;
     p->factors.high = INFINITY;
+    p->x_row = pixel_step(image, out);
     u->x = cfxi_plan_number(f->plan, image);
     if (relu) {
         cfxi_plan_group(&f->groups, f->groups.elements[relu_at].group)->taken = true;

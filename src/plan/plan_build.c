@@ -651,9 +651,12 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
             return cfxi_base_nomem(err), NULL;
         }
     }
-    if (plan && cfxi_plan_fuse(plan, rt, how, err) == CFX_OK &&
-        cfxi_plan_lay_out(plan, err) == CFX_OK)
-        return plan;
+    if (plan && cfxi_plan_place(plan, err) == CFX_OK &&
+        cfxi_plan_fuse(plan, rt, how, err) == CFX_OK) {
+        cfxi_plan_drop_joins(plan);
+        if (cfxi_plan_lay_out(plan, err) == CFX_OK)
+            return plan;
+    }
     cfxi_plan_free(plan);
     return NULL;
 }

@@ -13,14 +13,21 @@
 
 /* ---- what can begin ------------------------------------------------------------------------ */
 
-/* x [..., k] and out [..., n] as matrices of contiguous rows. */
+/* Floats from row to row of a matrix, which has any number of leading dimensions; 0 if the tensor
+ * is none. */
+static int64_t row_of(const cfx_tensor *t)
+{
+    return t->ndim > 0 ? cfxi_rt_row_step(t, t->ndim - 1) / 4 : 0;
+}
+
+/* x [..., k] and out [..., n] as matrices. */
 static bool begin_product(cfxi_fusion *u, const cfxi_step *s, const cfx_tensor *x,
                           const cfx_tensor *w, bool turned)
 {
     const cfx_tensor *out = s->results[0].as.tensor;
     if (!x || x->dtype != CFX_DTYPE_FLOAT32 || !x->storage->planned || !cfxi_plan_is_constant(w) ||
-        w->ndim != 2 || x->ndim < 1 || !cfx_tensor_is_contiguous(x) ||
-        !cfx_tensor_is_contiguous(out) || out->ndim != x->ndim || cfxi_tensor_numel(out) == 0)
+        w->ndim != 2 || x->ndim < 1 || row_of(x) == 0 || row_of(out) == 0 ||
+        out->ndim != x->ndim || cfxi_tensor_numel(out) == 0)
         return false;
     const size_t k = turned ? 1 : 0;  /* which dimension of w is summed over */
     u->w = w;
@@ -30,8 +37,8 @@ static bool begin_product(cfxi_fusion *u, const cfxi_step *s, const cfx_tensor *
     if (u->problem.k == 0 || x->size[x->ndim - 1] != u->problem.k)
         return false;
     u->problem.m = cfxi_tensor_numel(x) / u->problem.k;
-    u->problem.x_row = u->problem.k;
-    u->problem.out_row = u->problem.n;
+    u->problem.x_row = row_of(x);
+    u->problem.out_row = row_of(out);
     u->problem.w_k = w->stride[k] / 4;
     u->problem.w_n = w->stride[1 - k] / 4;
     u->columns = u->problem.n;
@@ -178,14 +185,26 @@ static bool find_vector(const cfxi_fuser *f, const cfxi_fusion *u, const cfxi_st
     return true;
 }
 
-/* Whether the result of a step can take the place of what was computed so far. */
-static bool fits(const cfxi_fuser *f, const cfxi_fusion *u, const cfx_tensor *out)
+/* Whether two tensors have the same elements side by side, perhaps with other sizes. */
+static bool is_flat(const cfx_tensor *a, const cfx_tensor *b)
+{
+    return cfx_tensor_is_contiguous(a) && cfx_tensor_is_contiguous(b) &&
+           cfxi_tensor_numel(a) == cfxi_tensor_numel(b);
+}
+
+/* Whether a tensor has the elements that were computed so far, in the same order. There may be
+ * other gaps between its rows. */
+static bool fits(const cfxi_fuser *f, const cfxi_fusion *u, const cfx_tensor *t)
 {
     const cfx_tensor *so_far = cfxi_plan_tensor(f->plan, u->out)->header;
-    const bool flat = u->problem.kind == CFXI_PRODUCT && cfx_tensor_is_contiguous(out) &&
-                      cfx_tensor_is_contiguous(so_far) &&
-                      cfxi_tensor_numel(out) == cfxi_tensor_numel(so_far);
-    return out->dtype == CFX_DTYPE_FLOAT32 && (flat || cfxi_plan_lie_alike(out, so_far));
+    if (t->dtype != CFX_DTYPE_FLOAT32)
+        return false;
+    if (u->problem.kind == CFXI_PRODUCT)
+        return is_flat(t, so_far) ||
+               (cfxi_plan_lie_in_order(t, so_far) && t->size[t->ndim - 1] == u->problem.n &&
+                row_of(t) > 0);
+    return cfxi_plan_lie_alike(t, so_far) ||
+           (cfxi_plan_lie_in_order(t, so_far) && t->ndim == 4 && t->stride[1] == 4);
 }
 
 static bool take_constants(const cfxi_fuser *f, cfxi_fusion *u, uint32_t step)
@@ -218,8 +237,8 @@ static bool take_constants(const cfxi_fuser *f, cfxi_fusion *u, uint32_t step)
 static bool find_rows(const cfxi_fusion *u, const cfx_tensor *t, int64_t rows[3])
 {
     if (u->problem.kind == CFXI_PRODUCT) {
-        rows[0] = u->problem.n;
-        return cfx_tensor_is_contiguous(t);
+        rows[0] = cfx_tensor_is_contiguous(t) ? u->problem.n : row_of(t);
+        return rows[0] > 0;
     }
     if (t->ndim != 4 || (t->stride[1] != 4 && t->size[1] > 1))
         return false;
@@ -304,12 +323,16 @@ static bool add_posts(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_chain *cha
 static bool reads_as_it_lies(const cfxi_fuser *f, const cfxi_fusion *u, const cfxi_group *group)
 {
     const uint32_t memory = cfxi_plan_tensor(f->plan, u->out)->memory;
+    const cfx_tensor *so_far = cfxi_plan_tensor(f->plan, u->out)->header;
     for (size_t i = 0; i < group->n; i++) {
         const cfxi_element *e = &f->groups.elements[group->steps[i]];
         for (size_t k = 0; k < e->n; k++) {
             const cfxi_planned_tensor *t =
                 e->args[k] != CFXI_NONE ? cfxi_plan_tensor(f->plan, e->args[k]) : NULL;
-            if (t && t->memory == memory && (t->offset != 0 || !fits(f, u, t->header)))
+            if (t && t->memory == memory &&
+                (t->offset != 0 || !(cfxi_plan_lie_alike(t->header, so_far) ||
+                                     (u->problem.kind == CFXI_PRODUCT &&
+                                      is_flat(t->header, so_far)))))
                 return false;
         }
     }
@@ -370,9 +393,26 @@ static void flatten(cfxi_fusion *u)
         u->problem.posts[i].rows[0] = before.posts[i].rows[pixel ? 0 : 2];
 }
 
+/* The kernel writes where the last of the steps does. */
+static void set_rows(const cfxi_fuser *f, cfxi_fusion *u, uint32_t begun)
+{
+    const cfx_tensor *out = cfxi_plan_tensor(f->plan, u->out)->header;
+    cfxi_problem *p = &u->problem;
+    if (cfxi_plan_lie_alike(out, cfxi_plan_tensor(f->plan, begun)->header))
+        return;
+    if (p->kind == CFXI_PRODUCT) {
+        p->out_row = cfx_tensor_is_contiguous(out) ? p->n : row_of(out);
+        return;
+    }
+    p->conv.ys[0] = out->stride[0] / 4;
+    p->conv.ys[3] = out->stride[2] / 4;
+    p->conv.ys[4] = out->stride[3] / 4;
+}
+
 /* Takes over what follows, as far as it can. */
 static void follow(cfxi_fuser *f, cfxi_fusion *u)
 {
+    const uint32_t begun = u->out;
     for (bool more = true; more;) {
         const uint32_t step = cfxi_plan_only_reader(&f->groups, u->out);
         const uint32_t group = cfxi_plan_only_group(&f->groups, u->out);
@@ -382,6 +422,7 @@ static void follow(cfxi_fuser *f, cfxi_fusion *u)
             u->out = cfxi_plan_number(
                 f->plan, cfxi_plan_step(f->plan, u->steps[u->num_steps - 1])->results[0].as.tensor);
     }
+    set_rows(f, u, begun);
 }
 
 /* Puts a kernel in the place of the last step, and removes the others. */

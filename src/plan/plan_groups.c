@@ -287,7 +287,8 @@ static bool can_join(const cfxi_groups *g, const cfxi_group *group, uint32_t ste
 {
     const cfxi_element *e = &g->elements[step];
     return e->group == CFXI_NONE && group->n < CFXI_CHAIN_OPS &&
-           cfxi_plan_lie_alike(result_of(g->plan, step), result_of(g->plan, group->steps[0])) &&
+           cfxi_plan_lie_in_order(result_of(g->plan, step),
+                                  result_of(g->plan, group->steps[0])) &&
            reads_stay_inside(g, step, number) &&
            count_inputs(g, group, step, number) <= CFXI_CHAIN_INPUTS;
 }

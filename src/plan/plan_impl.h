@@ -32,10 +32,12 @@ typedef struct cfxi_memory {
     uint32_t index;      /* INPUT: which; RESULT: counted from 0 */
     uint32_t own;        /* INPUT: the number of the tensor that is the input itself */
     size_t size;
-    size_t offset;       /* ARENA: in it. INPUT: of the tensor's first element */
+    size_t offset;       /* ARENA, RESULT: in it. INPUT: of the tensor's first element */
     uint32_t first;      /* the steps that write it first, */
     uint32_t last;       /* and read it last */
     uint32_t same;       /* another memory whose place it takes over (in place); or CFXI_NONE */
+    uint32_t part_of;    /* another memory in which it lies, spread: plan_join.h; or CFXI_NONE */
+    int64_t part_at;     /* and where it begins there */
     cfxi_storage storage; /* what planned tensors point to: `planned`, with an address */
 } cfxi_memory;
 
@@ -133,8 +135,17 @@ uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t);
  * channel, the strides of the result say that channels are last. INVALID with *err set. */
 cfx_datum cfxi_plan_lay_as(cfx_runtime *rt, cfxi_planner *planner, cfx_tensor *t,
                            cfx_memory_format format, cfx_error *err);
+/* The memory that a memory is a part of, in the end; or itself. */
+static inline uint32_t cfxi_plan_root(const cfxi_plan *p, uint32_t memory)
+{
+    while (cfxi_plan_memory(p, memory)->part_of != CFXI_NONE)
+        memory = cfxi_plan_memory(p, memory)->part_of;
+    return memory;
+}
 /* Whether two tensors lie alike: sizes, and strides where they matter. */
 bool cfxi_plan_lie_alike(const cfx_tensor *a, const cfx_tensor *b);
+/* Likewise, but for gaps between rows: dimensions follow each other in the same order. */
+bool cfxi_plan_lie_in_order(const cfx_tensor *a, const cfx_tensor *b);
 /* Calls fn(ctx, tensor) for each planned tensor in a datum. */
 typedef void cfxi_plan_visit_fn(void *ctx, uint32_t tensor);
 void cfxi_plan_visit(const cfxi_plan *plan, cfx_datum d, cfxi_plan_visit_fn *fn, void *ctx);
@@ -160,6 +171,7 @@ typedef struct cfxi_plan_how {
     cfxi_packs *packs;    /* weights that the plans of a program have in common, */
     const cfxi_pointers *weights;  /* which are in these memories: cfxi_storage * -> not NULL */
     const cfxi_cut *cuts;
+    struct cfxi_appender *appender;  /* or NULL: plan_append.h */
 } cfxi_plan_how;
 
 /* Plans the stretch that begins with the instruction `first`, for values like those in the slots
@@ -190,6 +202,16 @@ bool cfxi_plan_can_take(cfx_datum d);
  * least half of the weights without the instructions whose arguments differ, these are cut. Returns
  * whether they are. */
 bool cfxi_plan_find_cuts(const cfxi_plan *a, const cfxi_plan *b, cfxi_cut *cuts);
+
+/* ---- joins (plan_place.c) ------------------------------------------------------------------- */
+
+/* Lets steps write what is joined where it belongs: plan_join.h. */
+cfx_status cfxi_plan_place(cfxi_plan *plan, cfx_error *err);
+/* A join that has the items of an earlier one, and more, has its result instead: what grows from
+ * layer to layer is a chain. Not those in memories that are `seen`. (plan_join.c) */
+cfx_status cfxi_plan_shorten_joins(cfxi_plan *plan, const bool *seen, cfx_error *err);
+/* Removes the joins whose items are all in place. After fusing. */
+void cfxi_plan_drop_joins(cfxi_plan *plan);
 
 /* ---- fusing (plan_fuse.c) ------------------------------------------------------------------ */
 

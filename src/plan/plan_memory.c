@@ -1,10 +1,13 @@
 /* plan_memory.c - how long planned memory lives, and one arena for all of it.
  *
  * Steps are walked in order: what a step writes first takes the smallest hole that is large enough,
- * what is read for the last time leaves one. A result of an element-wise step takes over the memory
- * of an argument that dies with it.
+ * what is read for the last time leaves one. Or, where there are not too many, memories are placed
+ * from the largest on, each as low as those let it that live at the same time. The smaller arena is
+ * taken. A result of an element-wise step takes over the memory of an argument that dies with it.
  */
 #include "plan_impl.h"
+
+#include <stdlib.h>
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
@@ -16,7 +19,8 @@ typedef struct touching {
 static void touch(void *ctx, uint32_t tensor)
 {
     const touching *t = ctx;
-    cfxi_memory *m = cfxi_plan_memory(t->plan, cfxi_plan_tensor(t->plan, tensor)->memory);
+    const uint32_t memory = cfxi_plan_root(t->plan, cfxi_plan_tensor(t->plan, tensor)->memory);
+    cfxi_memory *m = cfxi_plan_memory(t->plan, memory);
     m->first = m->first == CFXI_NONE || t->step < m->first ? t->step : m->first;
     m->last = t->step > m->last ? t->step : m->last;
 }
@@ -71,11 +75,12 @@ static void consider(void *ctx, uint32_t tensor)
 {
     taking *t = ctx;
     const cfxi_planned_tensor *arg = cfxi_plan_tensor(t->plan, tensor);
-    const cfxi_memory *m = cfxi_plan_memory(t->plan, arg->memory);
+    const uint32_t root = cfxi_plan_root(t->plan, arg->memory);
+    const cfxi_memory *m = cfxi_plan_memory(t->plan, root);
     if (m->kind != CFXI_MEMORY_ARENA || m->last != t->step || m->first == t->step)
         return;
-    if (!is_exactly(arg, t->out))
-        t->refused = arg->memory;
+    if (root != arg->memory || !is_exactly(arg, t->out))
+        t->refused = root;
     else if (m->size >= cfxi_plan_memory(t->plan, t->out->memory)->size)
         t->found = arg->memory;
 }
@@ -88,7 +93,7 @@ static void take_over(const cfxi_plan *plan, const cfxi_step *s, uint32_t i)
     const uint32_t number = cfxi_plan_number(plan, s->results[0].as.tensor);
     taking t = {plan, cfxi_plan_tensor(plan, number), i, CFXI_NONE, CFXI_NONE};
     cfxi_memory *out = cfxi_plan_memory(plan, t.out->memory);
-    if (out->kind != CFXI_MEMORY_ARENA || out->first != i)
+    if (out->kind != CFXI_MEMORY_ARENA || out->part_of != CFXI_NONE || out->first != i)
         return;
     for (size_t k = 0; k < s->num_args; k++)
         cfxi_plan_visit(plan, s->args[k], consider, &t);
@@ -103,6 +108,26 @@ static uint32_t root_of(const cfxi_plan *plan, uint32_t memory)
     while (cfxi_plan_memory(plan, memory)->same != CFXI_NONE)
         memory = cfxi_plan_memory(plan, memory)->same;
     return memory;
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* A part is where its whole is. Wholes have their places. */
+static void place_parts(const cfxi_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->memories.size; i++) {
+        cfxi_memory *m = cfxi_plan_memory(plan, i);
+        int64_t at = 0;
+        for (const cfxi_memory *part = m; part->part_of != CFXI_NONE;
+             part = cfxi_plan_memory(plan, part->part_of))
+            at += part->part_at;
+        if (m->part_of == CFXI_NONE)
+            continue;
+        const cfxi_memory *whole = cfxi_plan_memory(plan, cfxi_plan_root(plan, i));
+        m->kind = whole->kind;
+        m->index = whole->index;
+        m->offset = whole->offset + (size_t)at;
+    }
 }
 
 /* ---- the arena ----------------------------------------------------------------------------- */
@@ -175,13 +200,20 @@ typedef struct agenda {
     uint32_t *next_begin, *next_end;    /* by memory */
 } agenda;
 
+/* Whether a memory has a place of its own in the arena. */
+static bool has_place(const cfxi_memory *m)
+{
+    return m->kind == CFXI_MEMORY_ARENA && m->first != CFXI_NONE && m->same == CFXI_NONE &&
+           m->part_of == CFXI_NONE;
+}
+
 static void fill_agenda(const cfxi_plan *plan, agenda *g)
 {
     for (size_t i = 0; i < plan->steps.size; i++)
         g->begins[i] = g->ends[i] = CFXI_NONE;
     for (uint32_t i = 0; i < plan->memories.size; i++) {
         const cfxi_memory *m = cfxi_plan_memory(plan, i);
-        if (m->kind != CFXI_MEMORY_ARENA || m->first == CFXI_NONE || m->same != CFXI_NONE)
+        if (!has_place(m))
             continue;
         g->next_begin[i] = g->begins[m->first];
         g->begins[m->first] = i;
@@ -190,7 +222,7 @@ static void fill_agenda(const cfxi_plan *plan, agenda *g)
     }
 }
 
-static cfx_status place_all(cfxi_plan *plan, const agenda *g, cfx_error *err)
+static cfx_status place_in_order(cfxi_plan *plan, const agenda *g, cfx_error *err)
 {
     arena a = {.plan = plan};
     if (!cfxi_base_vec_reserve(&a.holes, plan->memories.size + 1, sizeof(hole), plan->allocator))
@@ -205,10 +237,93 @@ static cfx_status place_all(cfxi_plan *plan, const agenda *g, cfx_error *err)
     }
     plan->arena = a.end;
     cfxi_base_vec_free(&a.holes, sizeof(hole), plan->allocator);
+    return CFX_OK;
+}
+
+/* ---- from the largest on ------------------------------------------------------------------- */
+
+enum { MANY = 1024 };  /* memories, of which each is compared with each */
+
+typedef struct spot {
+    cfxi_memory *memory;
+    size_t offset, size;
+} spot;
+
+static int larger_first(const void *a, const void *b)
+{
+    const spot *x = a;
+    const spot *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return x->memory->storage.data < y->memory->storage.data ? -1 : 1;  /* all differ */
+}
+
+/* The lowest place beside those that live at the same time, which are sorted by where they are. */
+static size_t lowest(const spot *const *placed, size_t n, const spot *s)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const spot *other = placed[i];
+        const cfxi_memory *m = other->memory;
+        if (m->last < s->memory->first || s->memory->last < m->first)
+            continue;
+        if (other->offset >= at + s->size)
+            break;
+        if (other->offset + other->size > at)
+            at = other->offset + other->size;
+    }
+    return at;
+}
+
+/* Gives n memories places; returns where the last one ends. */
+static size_t place_spots(spot *spots, const spot **placed, size_t n)
+{
+    size_t end = 0;
+    qsort(spots, n, sizeof *spots, larger_first);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = i;
+        spots[i].offset = lowest(placed, i, &spots[i]);
+        for (; k > 0 && placed[k - 1]->offset > spots[i].offset; k--)
+            placed[k] = placed[k - 1];
+        placed[k] = &spots[i];
+        if (spots[i].offset + spots[i].size > end)
+            end = spots[i].offset + spots[i].size;
+    }
+    return end;
+}
+
+/* Takes other places if they make the arena smaller. */
+static cfx_status place_by_size(cfxi_plan *plan, cfx_error *err)
+{
+    const size_t all = plan->memories.size;
+    const size_t bytes = (all + 1) * (sizeof(spot) + sizeof(spot *));
+    size_t n = 0;
+    if (all > MANY)
+        return CFX_OK;
+    spot *spots = cfxi_base_alloc(plan->allocator, bytes);
+    if (!spots)
+        return cfxi_base_nomem(err);
+    for (uint32_t i = 0; i < all; i++) {
+        cfxi_memory *m = cfxi_plan_memory(plan, i);
+        if (has_place(m))
+            spots[n++] = (spot){m, 0, rounded(m->size + 1)};
+    }
+    const size_t end = place_spots(spots, (const spot **)(void *)(spots + all + 1), n);
+    for (size_t i = 0; end < plan->arena && i < n; i++)
+        spots[i].memory->offset = spots[i].offset;
+    plan->arena = end < plan->arena ? end : plan->arena;
+    cfxi_base_free(plan->allocator, spots, bytes);
+    return CFX_OK;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* What took over the place of another is there. */
+static void follow_roots(const cfxi_plan *plan)
+{
     for (uint32_t i = 0; i < plan->memories.size; i++)
         if (cfxi_plan_memory(plan, i)->same != CFXI_NONE)
             cfxi_plan_memory(plan, i)->offset = cfxi_plan_memory(plan, root_of(plan, i))->offset;
-    return CFX_OK;
 }
 
 cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err)
@@ -233,7 +348,11 @@ cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err)
         return cfxi_base_nomem(err);
     agenda g = {room, room + steps, room + 2 * steps, room + 2 * steps + memories};
     fill_agenda(plan, &g);
-    const cfx_status status = place_all(plan, &g, err);
+    cfx_status status = place_in_order(plan, &g, err);
+    if (status == CFX_OK)
+        status = place_by_size(plan, err);
+    follow_roots(plan);
+    place_parts(plan);
     cfxi_base_free(plan->allocator, room, bytes);
     return status;
 }

@@ -168,7 +168,7 @@ static cfx_status make_results(cfxi_plan_session *s, cfx_error *err)
     const cfxi_plan *plan = s->plan;
     for (uint32_t i = 0; i < plan->memories.size; i++) {
         const cfxi_memory *m = cfxi_plan_memory(plan, i);
-        if (m->kind != CFXI_MEMORY_RESULT)
+        if (m->kind != CFXI_MEMORY_RESULT || m->part_of != CFXI_NONE)
             continue;
         cfx_tensor **result = &s->results[m->index];
         if (*result && atomic_load_explicit(&(*result)->storage->refs, memory_order_acquire) == 1)
@@ -204,7 +204,7 @@ static void point_moving(cfxi_plan_session *s, const cfx_datum *slots)
     for (uint32_t i = 0; i < plan->memories.size; i++) {
         const cfxi_memory *m = cfxi_plan_memory(plan, i);
         if (m->kind == CFXI_MEMORY_RESULT)
-            s->storages[i].data = s->results[m->index]->data;
+            s->storages[i].data = s->results[m->index]->data + m->offset;
         else if (m->kind == CFXI_MEMORY_INPUT)
             s->storages[i].data = s->inputs[m->index]->data - m->offset;
     }

@@ -27,7 +27,7 @@ cfxi_memory *cfxi_plan_add_memory(cfxi_plan *plan, cfxi_memory_kind kind, size_t
     if (plan->address == 0)
         plan->address = FIRST_ADDRESS;
     *m = (cfxi_memory){.kind = kind, .index = CFXI_NONE, .own = CFXI_NONE, .size = size,
-                       .same = CFXI_NONE, .first = CFXI_NONE};
+                       .same = CFXI_NONE, .part_of = CFXI_NONE, .first = CFXI_NONE};
     m->storage = (cfxi_storage){.planned = true, .data = (char *)plan->address, .size = size,
                                 .allocator = allocator, .block = 0};
     atomic_init(&m->storage.refs, 1 << 30);  /* the plan's: never released by tensors */
@@ -112,6 +112,19 @@ cfx_datum cfxi_plan_lay_as(cfx_runtime *rt, cfxi_planner *planner, cfx_tensor *t
     const cfx_datum view = restride(d.as.tensor, err);
     cfx_datum_release(d);
     return view;
+}
+
+bool cfxi_plan_lie_in_order(const cfx_tensor *a, const cfx_tensor *b)
+{
+    if (a->ndim != b->ndim || a->dtype != b->dtype ||
+        memcmp(a->size, b->size, a->ndim * sizeof *a->size) != 0)
+        return false;
+    for (size_t i = 0; i < a->ndim; i++)
+        for (size_t k = 0; k < i; k++)
+            if (a->size[i] > 1 && a->size[k] > 1 &&
+                (a->stride[i] < a->stride[k]) != (b->stride[i] < b->stride[k]))
+                return false;
+    return true;
 }
 
 static cfx_status list_tensor(cfxi_plan *plan, cfx_tensor *t, cfx_error *err)

@@ -61,6 +61,9 @@ typedef struct cfxi_stretches {
      * be asked. */
     cfx_status (*run)(struct cfxi_stretches *self, cfx_runtime *rt, uint32_t first,
                       cfx_datum *slots, uint32_t *end, uint32_t *again, cfx_error *err);
+    /* Calls instruction number `at` in a way of its own. INVALID without an error: it has none. */
+    cfx_datum (*call)(struct cfxi_stretches *self, cfx_runtime *rt, uint32_t at,
+                      const cfx_datum *args, size_t n, cfx_error *err);
     void (*free)(struct cfxi_stretches *self);
 } cfxi_stretches;
 

@@ -196,10 +196,23 @@ static cfx_datum extended(run *r)
     return status == CFX_OK ? cfx_datum_retain(list) : cfx_datum_invalid();
 }
 
+/* Whoever watches wants to see each node, and the reference is computed by plain kernels. */
+static bool runs_stretches(const run *r)
+{
+    return r->p->stretches && !r->infer && !r->watch && !r->rt->reference;
+}
+
 static cfx_datum perform(run *r, const cfxi_instruction *i, const cfxi_watch *watch)
 {
     if (appends(r, i))
         return extended(r);
+    if (runs_stretches(r)) {
+        const cfxi_instruction *first = r->p->instructions.data;
+        const cfx_datum d = r->p->stretches->call(r->p->stretches, r->rt, (uint32_t)(i - first),
+                                                  r->stack, r->depth, r->err);
+        if (d.kind != CFX_DATUM_INVALID || r->err->status != CFX_OK)
+            return d;
+    }
     if (!i->custom && !r->infer && !watch && cfx_operator_regions(i->op) > 0)
         return cfxi_rt_call_giving(r->rt, i->op, r->stack, i->num_args, r->err);
     return i->custom ? cfxi_rt_custom_call(r->rt, r->dims, r->infer, watch, i->custom, r->stack,
@@ -299,12 +312,6 @@ static cfx_status step(run *r, const cfxi_instruction *i)
     else
         r->slots[i->slot] = result;
     return status;
-}
-
-/* Whoever watches wants to see each node, and the reference is computed by plain kernels. */
-static bool runs_stretches(const run *r)
-{
-    return r->p->stretches && !r->infer && !r->watch && !r->rt->reference;
 }
 
 static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)

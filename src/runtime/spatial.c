@@ -41,6 +41,25 @@ cfx_status cfxi_rt_work_done(cfxi_call *c, size_t i, cfx_tensor *work, cfx_statu
 
 /* ---- layout -------------------------------------------------------------------------------- */
 
+int64_t cfxi_rt_row_step(const cfx_tensor *t, size_t dim)
+{
+    const int64_t item = (int64_t)cfxi_tensor_itemsize(t);
+    if (dim >= t->ndim || (t->size[dim] > 1 && t->stride[dim] != item))
+        return 0;
+    const int64_t length = t->size[dim] * item;
+    int64_t row = 0;
+    int64_t next = 0;  /* the stride that makes the dimensions so far one */
+    for (size_t i = t->ndim; i-- > 0;) {
+        if (i == dim || t->size[i] == 1)
+            continue;
+        if (row > 0 && t->stride[i] != next)
+            return 0;
+        row = row > 0 ? row : t->stride[i];
+        next = t->stride[i] * t->size[i];
+    }
+    return row == 0 ? length : row >= length ? row : 0;
+}
+
 /* Sizes of 1 decide by their strides, too: an image of one channel made by channels_last is such an
  * image, and one of a single pixel made row-major is not. */
 bool cfxi_rt_prefers_channels_last(const cfx_tensor *t)

@@ -26,6 +26,10 @@ cfx_status cfxi_rt_work_done(cfxi_call *c, size_t i, cfx_tensor *work, cfx_statu
 
 /* Whether PyTorch takes the tensor for NHWC (NDHWC): those strides, and not the ordinary ones. */
 bool cfxi_rt_prefers_channels_last(const cfx_tensor *t);
+/* The bytes from row to row, if a tensor is a list of rows, each with its dimension `dim` side by
+ * side, and the other dimensions are as if they were one: with or without gaps between rows. 0 if
+ * it is none. One row is as long as it is. */
+int64_t cfxi_rt_row_step(const cfx_tensor *t, size_t dim);
 /* In a rule: gives result i NHWC (NDHWC) strides. */
 void cfxi_rt_result_channels_last(cfxi_call *c, size_t i);
 

@@ -246,3 +246,52 @@ def test_profile(net, tmp_path):
         cfx.profile(net, x)
     with pytest.raises(ValueError, match="at least 1"):
         cfx.profile(fast, x, runs=0)
+
+
+class Growing(torch.nn.Module):
+    """Reads what it was given so far; gives that and what is new."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.out = torch.nn.Linear(8, 8), torch.nn.Linear(8, 3)
+
+    def forward(self, x, past):
+        new = self.fc(x).view(x.size(0), -1, 2, 4).transpose(1, 2)
+        kept = torch.cat([past, new], 2)
+        y = torch.nn.functional.scaled_dot_product_attention(new, kept, kept)
+        return self.out(y.transpose(1, 2).reshape(x.size(0), -1, 8)), kept
+
+
+def test_a_cache_grows_in_place():
+    torch.manual_seed(0)
+    module, past = Growing().eval(), torch.randn(2, 2, 5, 4)
+    fast = cfx.compile(module, torch.randn(2, 1, 8), past, append=True)
+    wanted, moves = past, 0
+    with torch.no_grad():
+        for _ in range(60):
+            x, before, was = torch.randn(2, 1, 8), past, past.clone()
+            y, past = fast(x, before)
+            again, other = fast(x, before)
+            expected, wanted = module(x, wanted)
+            close(y, expected)
+            close(past, wanted)
+            close(again, expected)
+            assert torch.equal(other, past) and torch.equal(before, was)
+            assert other.data_ptr() != past.data_ptr()
+            moves += past.data_ptr() != before.data_ptr()
+    assert moves < 15
+    assert past.stride() != wanted.stride()
+    copied = pickle.loads(pickle.dumps(fast))
+    close(copied(x, before)[0], expected)
+    assert copy.deepcopy(fast).state.append
+
+
+def test_results_keep_their_strides():
+    module, past = Growing().eval(), torch.randn(2, 2, 5, 4)
+    fast = cfx.compile(module, torch.randn(2, 1, 8), past)
+    with torch.no_grad():
+        for _ in range(12):
+            x = torch.randn(2, 1, 8)
+            past, wanted = fast(x, past)[1], module(x, past)[1]
+            assert torch.equal(past, wanted) or torch.allclose(past, wanted)
+            assert past.stride() == wanted.stride()

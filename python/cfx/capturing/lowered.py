@@ -156,9 +156,10 @@ class Attributes(MutableMapping[str, Any]):
 
 
 def _rebuild(parts: list[Part], state: dict[str, Any], attributes: dict[str, Any],
-             frozen: str | None, runtime: Any = None) -> "LoweredCapture":  # fmt: skip
+             frozen: str | None, append: bool = False,
+             runtime: Any = None) -> "LoweredCapture":  # fmt: skip
     made = LoweredCapture(parts, state, attributes, runtime)
-    return made._freeze(precision=frozen) if frozen else made
+    return made._freeze(precision=frozen, append=append) if frozen else made
 
 
 class LoweredCapture(Lowered):
@@ -208,11 +209,11 @@ class LoweredCapture(Lowered):
     __call__ = run
 
     def _freeze(self, onednn: str | None = None, tune: bool = False,
-                cache: str | None = None,
-                precision: str = "float32") -> "LoweredCapture":  # fmt: skip
-        super()._freeze(onednn, tune, cache, precision)
+                cache: str | None = None, precision: str = "float32",
+                append: bool = False) -> "LoweredCapture":  # fmt: skip
+        super()._freeze(onednn, tune, cache, precision, append)
         for member in self._members[1:]:
-            member.lowered._freeze(onednn, tune, cache, precision)
+            member.lowered._freeze(onednn, tune, cache, precision, append)
         return self
 
     @property
@@ -220,9 +221,9 @@ class LoweredCapture(Lowered):
         return "".join(member.lowered._made.plans() for member in self._members)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = super().__reduce__()[1][1]
+        _, (_, state, _, *how) = super().__reduce__()
         parts = [member.part for member in self._members]
-        return _rebuild, (parts, state, dict(self.attributes), self.state.frozen)
+        return _rebuild, (parts, state, dict(self.attributes), *how)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "LoweredCapture":
         make, parts = self.__reduce__()

@@ -335,8 +335,8 @@ static PyObject *program_inputs(PyProgram *self, PyObject *unused)
     return names;
 }
 
-/* compile(graph, {name: tensor}, onednn, tune, cache, precision): later runs are those of the
- * frozen graph, as planned. Its tensors must not change any more. */
+/* compile(graph, {name: tensor}, onednn, tune, cache, precision, append): later runs are those of
+ * the frozen graph, as planned. Its tensors must not change any more. */
 static PyObject *program_compile(PyProgram *self, PyObject *args)
 {
     module_state *st = state_of(Py_TYPE(self));
@@ -345,13 +345,15 @@ static PyObject *program_compile(PyProgram *self, PyObject *args)
     arrays_seen seen = {0};
     cfx_compile_options options = {0};
     int tune = 0;
+    int append = 0;
     const char *precision;
-    if (!PyArg_ParseTuple(args, "OO!zpzs:compile", &graph, &PyDict_Type, &dict, &options.onednn,
-                          &tune, &options.cache, &precision))
+    if (!PyArg_ParseTuple(args, "OO!zpzsp:compile", &graph, &PyDict_Type, &dict, &options.onednn,
+                          &tune, &options.cache, &precision, &append))
         return NULL;
     if (!is_graph(st, graph))
         return PyErr_Format(PyExc_TypeError, "compile() needs a Graph");
     options.tune = tune;
+    options.append = append;
     while (strcmp(cfx_precision_name(options.precision), precision) != 0)
         if (++options.precision == CFX_PRECISION_COUNT)
             return PyErr_Format(PyExc_ValueError, "precision must be 'float32' or 'bf16', not '%s'",

@@ -91,7 +91,9 @@ typedef struct batches {
     void *factor;      /* of each channel, in the type of computation: y = x * factor + shift */
     void *shift;
     bool instances;
-    bool last;         /* x and y are [batch, length, channels] */
+    bool last;         /* x and y are [batch, length, channels], */
+    int64_t x_step;    /* and so many bytes are from pixel to pixel */
+    int64_t y_step;
 } batches;
 
 /* Of instances, or of a channel through the whole batch. */
@@ -173,9 +175,8 @@ static void apply_pixels(void *ctx, int64_t begin, int64_t end)
     const batches *s = ctx;
     const cfxi_norm *n = &s->n;
     for (int64_t i = begin; i < end; i++)
-        cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * s->channels),
-                              cfxi_norm_at(n, n->x, i * s->channels), s->channels, 0, 1, s->factor,
-                              s->shift);
+        cfxi_reduce_rows_affine(&n->rows, n->y->data + i * s->y_step, n->x->data + i * s->x_step,
+                                s->channels, 0, 1, s->factor, s->shift);
 }
 
 static void set_factors(const batches *s)
@@ -204,13 +205,16 @@ static void apply(cfxi_call *c, batches *s)
 /* ---- kernels ------------------------------------------------------------------------------- */
 
 /* An image of one place, or with channels last, and statistics that are known: by pixels. */
-static bool goes_by_pixels(const cfxi_call *c, const batches *s)
+static bool goes_by_pixels(const cfxi_call *c, batches *s)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
-    if (s->training || s->instances || x->dtype != s->n.rows.type)
+    const cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    s->x_step = cfxi_rt_row_step(x, 1);
+    s->y_step = cfxi_rt_row_step(y, 1);
+    if (s->training || s->instances || x->dtype != s->n.rows.type || !s->x_step || !s->y_step ||
+        !cfxi_tensor_has_whole_strides(x))
         return false;
-    return (s->length == 1 && cfx_tensor_is_contiguous(x)) ||
-           cfxi_norm_lies_last(c);
+    return s->length == 1 || (cfxi_rt_prefers_channels_last(x) && cfxi_rt_prefers_channels_last(y));
 }
 
 static void store_statistics(cfxi_call *c, const batches *s)
