@@ -424,6 +424,8 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
                                           .factors = u.factors, .shifts = u.shifts, .rt = f->rt};
         if (backend)
             status = replace(f, &u, backend, &constants);
+        if (backend)
+            cfxi_tensor_give_back(u.w);  /* it is packed */
     }
     const size_t bytes = (size_t)u.columns * sizeof(float);
     cfxi_base_free(allocator, u.bias, bytes);
