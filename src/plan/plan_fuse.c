@@ -390,7 +390,11 @@ static cfx_status replace(cfxi_fuser *f, cfxi_fusion *u, const cfxi_backend *bac
 {
     cfxi_plan *plan = f->plan;
     cfxi_step *last = cfxi_plan_step(plan, u->steps[u->num_steps - 1]);
+    const uint64_t begin = cfxi_rt_clock();
     last->kernel = backend->prepare(&u->problem, constants, plan->allocator, f->err);
+    if (u->w)
+        cfxi_tensor_give_back(u->w);  /* it is packed */
+    plan->packing += cfxi_rt_clock() - begin;
     if (!last->kernel)
         return CFX_E_NOMEM;
     for (size_t i = 0; i + 1 < u->num_steps; i++)
@@ -424,8 +428,6 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
                                           .factors = u.factors, .shifts = u.shifts, .rt = f->rt};
         if (backend)
             status = replace(f, &u, backend, &constants);
-        if (backend)
-            cfxi_tensor_give_back(u.w);  /* it is packed */
     }
     const size_t bytes = (size_t)u.columns * sizeof(float);
     cfxi_base_free(allocator, u.bias, bytes);
