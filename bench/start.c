@@ -6,36 +6,16 @@
  * The times of the first run are those of CLOCK_MONOTONIC; memory is what the process has gained
  * after that run; plans took so many seconds, and packing weights for them.
  */
+#include "process.h"
+
 #include <cfx/executable.h>
 #include <cfx/weights.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_INPUTS = 16 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Bytes of memory that the process has in RAM. */
-static double resident(void)
-{
-    FILE *f = fopen("/proc/self/smaps_rollup", "r");
-    char line[200];
-    double kilobytes = 0;
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "Rss: %lf", &kilobytes) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kilobytes * 1024;
-}
 
 typedef struct planning {
     unsigned nodes;

@@ -78,8 +78,10 @@ def measure(name, options):
         turns.progress(f"{name}:")
         found = {engine: [] for engine in ENGINES}
         for number in range(options.times):
-            first = number % len(ENGINES)  # memory that another process has just left is there soon
-            for engine in [*ENGINES][first:] + [*ENGINES][:first]:
+            first = number // 2 % len(ENGINES)
+            order = [*ENGINES][first:] + [*ENGINES][:first]
+            # each comes after others: memory that a process has just left is there at once
+            for engine in order[::-1] if number % 2 else order:
                 found[engine].append(start_once(engine, folder, setting))
             turns.progress(".")
     turns.progress("\n")

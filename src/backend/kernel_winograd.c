@@ -188,8 +188,8 @@ static bool pack(const winograd_kernel *k, const cfxi_constants *from)
 {
     packing s = {.k = k, .from = from};
     atomic_init(&s.infinite, false);
-    cfxi_backend_each_panel(from->rt, k->panels,
-                            PLACES * k->head.problem.conv.in_channels * CFXI_PANEL, pack_panels, &s);
+    const int64_t floats = PLACES * k->head.problem.conv.in_channels * CFXI_PANEL;  /* of a panel */
+    cfxi_backend_each_panel(from->rt, k->panels, floats, pack_panels, &s);
     return !atomic_load(&s.infinite);
 }
 

@@ -23,7 +23,8 @@ enum {
 
 /* The lines that begin at w + at[0], w + at[1] ..., turned: weights of one column often lie side by
  * side, and columns so far apart that no cache would hold a piece of each until the next line. */
-static void pack_lines(const packing *s, int64_t column, const int64_t *at, int64_t lines, float *to)
+static void pack_lines(const packing *s, int64_t column, const int64_t *at, int64_t lines,
+                       float *to)
 {
     const int64_t columns = s->n - column < CFXI_PANEL ? s->n - column : CFXI_PANEL;
     for (int64_t i = 0; i < columns; i++) {
