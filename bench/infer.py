@@ -19,7 +19,8 @@ median of the rounds, and half of the distance between their quartiles in percen
               most that a loop of multiply-adds on registers reaches (cfx.Runtime.peak)
 
 Weights are random: time does not depend on them. Models are in bench/engines/models.py and
-tests/zoo. `start` of cfx is measured with cfx.runtime.load, in a process without torch.
+tests/zoo. `start` of cfx is measured with cfx.runtime.load, in a process without torch; start.py
+has more of that.
 
 --peers names a folder with onnxruntime and openvino (see bench/package.py). --onednn names
 libdnnl.so.3, where neither CFX_ONEDNN nor the Python package onednn-cpu-gomp does. --keep names a
@@ -29,6 +30,7 @@ again, so that hours can be had in pieces. --show makes the tables from such a f
 --update writes the tables of docs/benchmarks.md, with everything that was measured.
 """
 import argparse
+import compileall
 import contextlib
 import json
 import os
@@ -156,8 +158,14 @@ def kept(options):
     return results
 
 
+def make_bytecode():
+    """Installed packages have theirs, the other engines' too, whatever Python is told to write."""
+    compileall.compile_dir(ROOT / "python/cfx", quiet=2)
+
+
 def measure_all(options):
     results = kept(options)
+    make_bytecode()
     measure_peaks(results["peaks"], options.threads)
     have = {(c["model"], c["batch"], c["threads"]) for c in results["cells"]}
     count, total = 0, len(options.models) * len(options.batch) * len(options.threads)

@@ -2,34 +2,14 @@
  *
  *     package MODEL.cfx INPUT.npy EXPECTED.npy
  */
+#include "process.h"
+
 #include <cfx/executable.h>
 #include <cfx/weights.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Bytes of memory that the process has in RAM. */
-static double resident(void)
-{
-    FILE *f = fopen("/proc/self/smaps_rollup", "r");
-    char line[200];
-    double kilobytes = 0;
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "Rss: %lf", &kilobytes) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kilobytes * 1024;
-}
 
 /* The largest difference, relative to the largest element; infinite if they have other sizes. */
 static double distance(const cfx_tensor *a, const cfx_tensor *b)

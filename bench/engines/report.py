@@ -151,8 +151,8 @@ def report(results, titles):
     return "\n\n".join(parts + ([wrong] if wrong else []))
 
 
-def replaced(page, text):
-    """The page with new tables of engines."""
-    pattern = re.compile(r"(<!-- engines: .*?-->\n).*?(<!-- end of engines -->)", re.S)
-    assert pattern.search(page), "docs/benchmarks.md has no place for the tables of engines"
+def replaced(page, text, what="engines"):
+    """The page with new tables of that kind."""
+    pattern = re.compile(rf"(<!-- {what}: .*?-->\n).*?(<!-- end of {what} -->)", re.S)
+    assert pattern.search(page), f"docs/benchmarks.md has no place for the tables of {what}"
     return pattern.sub(lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page)

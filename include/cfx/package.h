@@ -73,6 +73,8 @@ typedef struct cfx_package_options {
     bool copy;    /* read the file into memory instead of mapping it: it may be truncated then */
     bool verify;  /* compare hashes, which reads the whole file */
     bool skip_files;  /* do not open the files beside it: weights are what is inside, or NULL */
+    bool read_only;   /* of a mapped file: nobody may write to weights, so that those which a plan
+                         has packed leave memory again. Executables load their files like that */
 } cfx_package_options;
 
 /* Loads a package from a path. NULL with *err set: CFX_E_IO if it cannot be read, CFX_E_VALUE with

@@ -45,8 +45,9 @@ typedef enum cfx_precision {
     CFX_PRECISION_COUNT
 } cfx_precision;
 
-/* A part of a program that was computed: a call, or several that a plan computes at once. Texts are
- * valid while it is reported. */
+/* A part of a program that was computed: a call, or several that a plan computes at once. Plans are
+ * told as well when they are made: the kernels "plan of 7 nodes" and "packing". Texts are valid
+ * while it is reported. */
 typedef struct cfx_step {
     const char *node;     /* the last node that it computes */
     const char *file;     /* the user's line; or NULL */

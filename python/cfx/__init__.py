@@ -8,11 +8,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from ._core import Runtime, Tensor, __version__, manual_seed, map_aggregate, map_arg
-from .graph import CodeGen, Graph, PythonCode
-from .immutable_collections import immutable_dict, immutable_list
-from .interpreter import Interpreter, Transformer
-from .node import Node, has_side_effect
-from .ops import check_buffer, check_length, cond, fail, for_loop, while_loop
+from ._core import immutable_dict, immutable_list
 from .text import equal, parse, structural_hash, text
 from ._glue import discovery as _discovery
 
@@ -24,8 +20,12 @@ if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from .checking import bisect, check, minimize
     from .compiling import compile
     from .complete import c_code, generate, python_module
+    from .graph import CodeGen, Graph, PythonCode
     from .graph_module import GraphModule
+    from .interpreter import Interpreter, Transformer
     from .lowering import lower
+    from .node import Node, has_side_effect
+    from .ops import check_buffer, check_length, cond, fail, for_loop, while_loop
     from .package import load, save
     from .profiling import profile
     from .proxy import Proxy
@@ -58,16 +58,22 @@ if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
         "script", "symbolic_trace", "wrap",
     ]  # fmt: skip
 
-# Loaded when somebody asks for them, because most need torch: name -> module.
+# Loaded when somebody asks for them, because most need torch, and a process that runs a model from
+# a file needs none of them: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "compiling",
-    "complete", "config", "experimental", "graph_module", "interop", "lowering", "onnx",
-    "operator_schemas", "package", "passes", "profiling", "proxy", "runtime", "scripting",
-    "shapes", "subgraph_rewriter", "traceback", "weights",
+    "complete", "config", "experimental", "graph", "graph_module", "immutable_collections",
+    "interop", "interpreter", "lowering", "node", "onnx", "operator_schemas", "ops", "package",
+    "passes", "profiling", "proxy", "runtime", "scripting", "shapes", "subgraph_rewriter",
+    "traceback", "weights",
 )  # fmt: skip
-_PARTS = ("graph", "immutable_collections", "interpreter", "node", "ops", "text")
 _LAZY = {
     **{name: name for name in _MODULES},
+    **dict.fromkeys(("CodeGen", "Graph", "PythonCode"), "graph"),
+    **dict.fromkeys(("Interpreter", "Transformer"), "interpreter"),
+    **dict.fromkeys(("Node", "has_side_effect"), "node"),
+    **dict.fromkeys(("check_buffer", "check_length", "cond", "fail", "for_loop", "while_loop"),
+                    "ops"),
     "GraphModule": "graph_module", "Proxy": "proxy",
     **dict.fromkeys(("CaptureError", "capture", "explain", "function"), "capturing"),
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
@@ -96,4 +102,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     special = (name for name in globals() if name.startswith("__"))
     public = (name for name in _LAZY if not name.startswith("_"))
-    return sorted({*__all__, *public, *_PARTS, *special})
+    return sorted({*__all__, *public, *special})

@@ -14,7 +14,6 @@ from ._glue.binding import bind
 from ._glue.door import Structured
 from ._glue.listing import public_names
 from ._glue.stored import StructureError
-from .text import parse
 
 __all__ = ["Input", "InputError", "Model", "Session", "Signature", "load"]
 
@@ -86,7 +85,7 @@ class _Plain:
 def _structure_of(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
-    values = list(parse(text).nodes)[-1].args[0]
+    values = list(_core.Graph._parse(text, frozenset()).nodes)[-1].args[0]
     found: dict[str, Any] | None = values.get("structure")
     return found
 

@@ -1,19 +1,21 @@
 """The lossless IR text of a graph, structural comparison, and conversion of graph-like objects."""
 from collections.abc import Iterable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _glue
 from ._glue.listing import public_names
-from .graph import Graph
+
+if TYPE_CHECKING:
+    from .graph import Graph
 
 
-def text(graph: Graph) -> str:
+def text(graph: "Graph") -> str:
     """Returns the IR text of `graph` (docs/ir.md): `parse(text(graph))` equals `graph`."""
     return as_cfx(graph)._text()
 
 
-def parse(source: str, *, allow: Iterable[str | ModuleType] = ()) -> Graph:
+def parse(source: str, *, allow: Iterable[str | ModuleType] = ()) -> "Graph":
     """Returns the graph described by an IR text. Runs no code and imports nothing.
 
     A name in the text becomes the function or class of that name if its module is torch, operator,
@@ -23,17 +25,19 @@ def parse(source: str, *, allow: Iterable[str | ModuleType] = ()) -> Graph:
     stand for something that runs code or reaches files, such as exec or torch.load. Every other
     name stays a name: the graph can be printed, changed and lowered, but calling the name raises a
     NameError. Set the node's target to the function to replace it."""
+    from .graph import Graph
+
     names = (m.__name__ if isinstance(m, ModuleType) else m for m in allow)
     return Graph._parse(source, frozenset(names))
 
 
-def equal(a: Graph, b: Graph, *, shape_only: bool = False) -> bool:
+def equal(a: "Graph", b: "Graph", *, shape_only: bool = False) -> bool:
     """Returns whether two graphs have the same nodes in the same order; with `shape_only` their
     names and source locations may differ."""
     return as_cfx(a)._equal(as_cfx(b), shape_only)
 
 
-def structural_hash(graph: Graph, *, shape_only: bool = True) -> int:
+def structural_hash(graph: "Graph", *, shape_only: bool = True) -> int:
     """Returns a hash that is the same for equal graphs, in every process."""
     return as_cfx(graph)._structural_hash(shape_only)
 

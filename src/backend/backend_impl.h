@@ -237,6 +237,8 @@ void cfxi_backend_packs_free(cfxi_packs *packs, const cfx_allocator *allocator);
  * kernel's release gives them back. */
 bool cfxi_backend_take_packed(cfxi_kernel *k, const cfxi_constants *c, const int64_t sizes[8],
                               size_t columns, size_t floats, bool *fresh, cfx_error *err);
+/* Takes back what was fresh, which is not to be used after all. */
+void cfxi_backend_forget_packed(cfxi_packs *packs, const cfx_allocator *allocator);
 void cfxi_backend_packed_release(cfxi_packed *p);  /* NULL is allowed */
 
 /* ---- what built-in kernels share (packing.c) ----------------------------------------------- */
@@ -249,6 +251,10 @@ typedef int64_t cfxi_line_at(const void *ctx, int64_t q, int64_t p);
 void cfxi_backend_pack(cfx_runtime *rt, float *to, int64_t n, int64_t count, int64_t k,
                        const float *w, int64_t step, const float *scale, cfxi_line_at *at,
                        const void *ctx);
+/* Calls fn(ctx, begin, end) for parts of `panels`, of `floats` floats each: the threads of `rt`
+ * share them; NULL: this thread alone. */
+void cfxi_backend_each_panel(cfx_runtime *rt, int64_t panels, int64_t floats,
+                             cfxi_range_fn *fn, void *ctx);
 /* Nanoseconds that a kernel waits for this many weights, beside its arithmetic: more than a cache
  * holds come from memory in each run. */
 double cfxi_backend_weight_cost(int64_t floats);

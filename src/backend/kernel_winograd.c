@@ -113,71 +113,84 @@ static bool query(const cfxi_problem *p, double *cost)
 
 /* ---- preparing ----------------------------------------------------------------------------- */
 
-static void turn_weights(const float x[3], float to[SIDE])
-{
-    to[0] = x[0];
-    to[1] = (x[0] + x[1] + x[2]) / 2;
-    to[2] = (x[0] - x[1] + x[2]) / 2;
-    to[3] = x[2];
-}
+/* One number of the window for each column of a panel. */
+typedef float column_row[CFXI_PANEL];
 
-/* G w G' of one window. */
-static void transform_weights(const float w[3][3], float to[SIDE][SIDE])
+static void turn_weights(const column_row *x, size_t step, column_row *to, size_t to_step)
 {
-    float half[3][SIDE];
-    for (int i = 0; i < 3; i++)
-        turn_weights(w[i], half[i]);
-    for (int j = 0; j < SIDE; j++) {
-        float column[SIDE];
-        turn_weights((const float[3]){half[0][j], half[1][j], half[2][j]}, column);
-        for (int i = 0; i < SIDE; i++)
-            to[i][j] = column[i];
+    for (int j = 0; j < CFXI_PANEL; j++) {
+        const float first = x[0][j];
+        const float middle = x[step][j];
+        const float last = x[2 * step][j];
+        to[0][j] = first;
+        to[to_step][j] = (first + middle + last) / 2;
+        to[2 * to_step][j] = (first - middle + last) / 2;
+        to[3 * to_step][j] = last;
     }
 }
 
-/* The weights of one window, scaled. */
-static void read_window(const cfxi_conv *c, const cfxi_constants *from, int64_t o, int64_t i,
-                        float window[3][3])
+/* G w G' of the windows of a panel. */
+static void transform_weights(const column_row *w, column_row *to)
 {
-    const float *w = from->w + o * c->ws[0] + i * c->ws[1];
-    for (int r = 0; r < 3; r++)
-        for (int s = 0; s < 3; s++)
-            window[r][s] = w[r * c->ws[3] + s * c->ws[4]] * (from->scale ? from->scale[o] : 1);
+    column_row half[3 * SIDE];
+    for (size_t i = 0; i < 3; i++)  /* each column of a window */
+        turn_weights(w + i, 3, half + i, 3);
+    for (size_t i = 0; i < SIDE; i++)
+        turn_weights(half + 3 * i, 1, to + SIDE * i, 1);
 }
 
-static void pack_window(const winograd_kernel *k, const cfxi_constants *from, int64_t o, int64_t i)
+/* Weights on their way into panels. */
+typedef struct packing {
+    const winograd_kernel *k;
+    const cfxi_constants *from;
+    atomic_bool infinite;  /* something that was packed is not finite */
+} packing;
+
+/* The windows of a panel, from one channel, scaled. Columns that there are not have zeros. */
+static void read_windows(const packing *s, int64_t panel, int64_t channel, column_row *windows)
 {
-    const cfxi_conv *c = &k->head.problem.conv;
-    float *to = k->packed + (o / CFXI_PANEL * PLACES * c->in_channels + i) * CFXI_PANEL +
-                o % CFXI_PANEL;
-    float window[3][3];
-    float turned[SIDE][SIDE];
-    read_window(c, from, o, i, window);
-    transform_weights(window, turned);
-    for (int q = 0; q < PLACES; q++)
-        to[q * c->in_channels * CFXI_PANEL] = turned[q / SIDE][q % SIDE];
+    const cfxi_conv *c = &s->k->head.problem.conv;
+    const int64_t first = panel * CFXI_PANEL;
+    const int64_t columns = smaller(CFXI_PANEL, c->out_channels - first);
+    for (int64_t j = 0; j < columns; j++) {
+        const float *w = s->from->w + (first + j) * c->ws[0] + channel * c->ws[1];
+        const float scale = s->from->scale ? s->from->scale[first + j] : 1;
+        for (int tap = 0; tap < TAPS; tap++)
+            windows[tap][j] = w[tap / 3 * c->ws[3] + tap % 3 * c->ws[4]] * scale;
+    }
 }
 
-static void pack(const winograd_kernel *k, const cfxi_constants *from)
+static void pack_panels(void *ctx, int64_t begin, int64_t end)
 {
-    const cfxi_conv *c = &k->head.problem.conv;
-    memset(k->packed, 0, k->head.packed->bytes);
-    for (int64_t o = 0; o < c->out_channels; o++)
-        for (int64_t i = 0; i < c->in_channels; i++)
-            pack_window(k, from, o, i);
-}
-
-static bool are_finite(const cfxi_conv *c, const cfxi_constants *from)
-{
-    float wrong = 0;
-    for (int64_t o = 0; o < c->out_channels; o++)
-        for (int64_t i = 0; i < c->in_channels; i++) {
-            float window[3][3];
-            read_window(c, from, o, i, window);
-            for (int tap = 0; tap < TAPS; tap++)
-                wrong += window[tap / 3][tap % 3] * 0;
+    packing *s = ctx;
+    const int64_t channels = s->k->head.problem.conv.in_channels;
+    column_row wrong = {0};
+    for (int64_t panel = begin; panel < end; panel++) {
+        column_row windows[TAPS] = {{0}};
+        column_row turned[PLACES];
+        float *to = s->k->packed + panel * PLACES * channels * CFXI_PANEL;
+        for (int64_t i = 0; i < channels; i++, to += CFXI_PANEL) {
+            read_windows(s, panel, i, windows);
+            transform_weights(windows, turned);
+            for (int q = 0; q < PLACES; q++)
+                memcpy(to + q * channels * CFXI_PANEL, turned[q], sizeof *turned);
+            for (int q = 0; q < PLACES * CFXI_PANEL; q++)
+                wrong[q % CFXI_PANEL] += turned[q / CFXI_PANEL][q % CFXI_PANEL] * 0;
         }
-    return wrong == 0;
+    }
+    for (int j = 0; j < CFXI_PANEL; j++)
+        if (wrong[j] != 0)
+            atomic_store(&s->infinite, true);
+}
+
+/* Whether all weights are finite, which are packed then. */
+static bool pack(const winograd_kernel *k, const cfxi_constants *from)
+{
+    packing s = {.k = k, .from = from};
+    atomic_init(&s.infinite, false);
+    const int64_t floats = PLACES * k->head.problem.conv.in_channels * CFXI_PANEL;  /* of a panel */
+    cfxi_backend_each_panel(from->rt, k->panels, floats, pack_panels, &s);
+    return !atomic_load(&s.infinite);
 }
 
 static void release(cfxi_kernel *k)
@@ -207,8 +220,6 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     const size_t columns = (size_t)cfxi_tiles_panels(c->out_channels) * CFXI_PANEL;
     size_t room;
     bool fresh;
-    if (!are_finite(c, from))
-        return cfxi_backend_convolution.prepare(p, from, allocator, err);
     if (!cfxi_base_mul_size(columns + (size_t)c->in_channels, sizeof(float),
                             sizeof(winograd_kernel), &room))
         return cfxi_base_nomem(err), NULL;
@@ -229,9 +240,12 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     k->bias = from->bias ? bias : NULL;
     k->zeros = bias + columns;
     k->packed = k->head.packed->data;
-    if (fresh)
-        pack(k, from);
-    return &k->head;
+    if (!fresh || pack(k, from))
+        return &k->head;
+    if (from->packs)
+        cfxi_backend_forget_packed(from->packs, allocator);
+    release(&k->head);
+    return cfxi_backend_convolution.prepare(p, from, allocator, err);
 }
 
 /* ---- where tiles are ----------------------------------------------------------------------- */

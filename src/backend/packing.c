@@ -16,22 +16,53 @@ typedef struct packing {
     const void *ctx;
 } packing;
 
-enum { MANY_FLOATS = 1 << 16 };  /* that another thread takes at a time */
+enum {
+    MANY_FLOATS = 1 << 16,  /* that another thread takes at a time */
+    LINES = 16              /* that are turned at a time */
+};
+
+/* The lines that begin at w + at[0], w + at[1] ..., turned: weights of one column often lie side by
+ * side, and columns so far apart that no cache would hold a piece of each until the next line. */
+static void pack_lines(const packing *s, int64_t column, const int64_t *at, int64_t lines,
+                       float *to)
+{
+    const int64_t columns = s->n - column < CFXI_PANEL ? s->n - column : CFXI_PANEL;
+    for (int64_t i = 0; i < columns; i++) {
+        const float *w = s->w + (column + i) * s->step;
+        const float scale = s->scale ? s->scale[column + i] : 1;
+        for (int64_t p = 0; p < lines; p++)
+            to[p * CFXI_PANEL + i] = w[at[p]] * scale;
+    }
+    for (int64_t i = columns; i < CFXI_PANEL; i++)
+        for (int64_t p = 0; p < lines; p++)
+            to[p * CFXI_PANEL + i] = 0;
+}
 
 static void pack_panels(void *ctx, int64_t begin, int64_t end)
 {
     const packing *s = ctx;
-    float *to = s->to + begin * s->count * s->k * CFXI_PANEL;
-    for (int64_t j = begin * CFXI_PANEL; j < s->n && j < end * CFXI_PANEL; j += CFXI_PANEL) {
-        const int64_t columns = s->n - j < CFXI_PANEL ? s->n - j : CFXI_PANEL;
-        for (int64_t q = 0; q < s->count; q++)
-            for (int64_t p = 0; p < s->k; p++, to += CFXI_PANEL) {
-                const float *line = s->w + s->at(s->ctx, q, p) + j * s->step;
-                for (int64_t i = 0; i < CFXI_PANEL; i++)
-                    to[i] = i >= columns ? 0 : s->scale ? line[i * s->step] * s->scale[j + i]
-                                                        : line[i * s->step];
-            }
+    const int64_t lines = s->count * s->k;
+    float *to = s->to + begin * lines * CFXI_PANEL;
+    for (int64_t panel = begin; panel < end; panel++) {
+        int64_t at[LINES];
+        for (int64_t line = 0; line < lines; line += LINES) {
+            const int64_t some = lines - line < LINES ? lines - line : LINES;
+            for (int64_t p = 0; p < some; p++)
+                at[p] = s->at(s->ctx, (line + p) / s->k, (line + p) % s->k);
+            pack_lines(s, panel * CFXI_PANEL, at, some, to);
+            to += some * CFXI_PANEL;
+        }
     }
+}
+
+void cfxi_backend_each_panel(cfx_runtime *rt, int64_t panels, int64_t floats,
+                             cfxi_range_fn *fn, void *ctx)
+{
+    if (rt)
+        cfxi_rt_parallel(rt, panels, floats < MANY_FLOATS ? MANY_FLOATS / (floats + 1) + 1 : 1, fn,
+                         ctx);
+    else
+        fn(ctx, 0, panels);
 }
 
 void cfxi_backend_pack(cfx_runtime *rt, float *to, int64_t n, int64_t count, int64_t k,
@@ -39,13 +70,7 @@ void cfxi_backend_pack(cfx_runtime *rt, float *to, int64_t n, int64_t count, int
                        const void *ctx)
 {
     packing s = {to, n, count, k, w, step, scale, at, ctx};
-    const int64_t panels = cfxi_tiles_panels(n);
-    const int64_t floats = count * k * CFXI_PANEL;  /* of a panel */
-    if (rt)
-        cfxi_rt_parallel(rt, panels, floats < MANY_FLOATS ? MANY_FLOATS / (floats + 1) + 1 : 1,
-                         pack_panels, &s);
-    else
-        pack_panels(&s, 0, panels);
+    cfxi_backend_each_panel(rt, cfxi_tiles_panels(n), count * k * CFXI_PANEL, pack_panels, &s);
 }
 
 double cfxi_backend_weight_cost(int64_t floats)

@@ -124,6 +124,14 @@ bool cfxi_backend_take_packed(cfxi_kernel *k, const cfxi_constants *c, const int
     return cfxi_base_nomem(err), false;
 }
 
+void cfxi_backend_forget_packed(cfxi_packs *packs, const cfx_allocator *allocator)
+{
+    const pack_item *last = &((pack_item *)packs->items.data)[--packs->items.size];
+    cfxi_base_pointers_set(&packs->by_weight, last->key.w, (void *)(uintptr_t)last->before,
+                           allocator);
+    cfxi_backend_packed_release(last->packed);
+}
+
 void cfxi_backend_packs_free(cfxi_packs *packs, const cfx_allocator *allocator)
 {
     for (size_t i = 0; i < packs->items.size; i++)

@@ -435,7 +435,9 @@ cfx_executable *cfx_executable_new(const cfx_package *p, const cfx_executable_op
 cfx_executable *cfx_executable_load(const char *path, const cfx_executable_options *options,
                                     cfx_error *err)
 {
-    cfx_package *p = cfx_package_load(path, options ? &options->package : NULL, err);
+    cfx_package_options package = options ? options->package : (cfx_package_options){0};
+    package.read_only = true;  /* check_writes */
+    cfx_package *p = cfx_package_load(path, &package, err);
     cfx_executable *e = p ? cfx_executable_new(p, options, err) : NULL;
     cfx_package_free(p);
     return e;

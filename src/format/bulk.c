@@ -62,6 +62,11 @@ void cfxi_format_fetch(void *ctx, char *to, const char *from, size_t size)
         pthread_join(other, NULL);
 }
 
+void cfxi_format_give_back(char *data, size_t size)
+{
+    advise(data, data + size, (size_t)sysconf(_SC_PAGESIZE), MADV_DONTNEED);
+}
+
 /* Its size stays what was written. */
 bool cfxi_format_reserve(int file, uint64_t size)
 {

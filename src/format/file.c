@@ -98,6 +98,7 @@ cfxi_bytes *cfxi_format_bytes_part(cfxi_bytes *b, size_t at, size_t size, cfx_er
     if (!part)
         return NULL;
     part->mapped = b->mapped;
+    part->read_only = b->read_only;
     part->whole = b;
     atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
     return part;
@@ -171,6 +172,14 @@ cfxi_bytes *cfxi_format_bytes_of_fd(int file, bool copy, const cfx_allocator *al
         return NULL;
     }
     return copy ? cfxi_format_bytes_copy(b, allocator, err) : b;
+}
+
+cfxi_bytes *cfxi_format_bytes_protect(cfxi_bytes *b)
+{
+    const bool is_file = b && b->mapped && b->data && !b->whole && !b->room && !b->foreign;
+    if (is_file && mprotect(b->data, b->size, PROT_READ) == 0)
+        b->read_only = true;
+    return b;
 }
 
 /* ---- tensors ------------------------------------------------------------------------------- */
@@ -252,8 +261,10 @@ cfx_tensor *cfxi_format_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout
                                               cfxi_format_fetch, release_bytes, b, b->allocator,
                                               err)
                           : cfx_tensor_from_memory(l->dtype, l->sizes, strides, l->ndim,
-                                                   b->data + at, false, release_bytes, b,
+                                                   b->data + at, b->read_only, release_bytes, b,
                                                    b->allocator, err);
+    if (t && b->read_only && !askew)
+        t->storage->give_back = cfxi_format_give_back;
     if (t)
         atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
     return t;

@@ -12,6 +12,7 @@
 typedef struct cfxi_bytes {
     atomic_int refs;
     bool mapped;    /* tensors may point into them; else they are the caller's, and copied */
+    bool read_only; /* a file is mapped, and nobody writes to it */
     char *data;
     size_t size;
     const cfx_allocator *allocator;
@@ -35,6 +36,9 @@ cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *alloca
 /* What an open file holds, from its beginning: mapped, or read if it cannot be or `copy`. */
 cfxi_bytes *cfxi_format_bytes_of_fd(int file, bool copy, const cfx_allocator *allocator,
                                     cfx_error *err);
+/* Says that nobody writes to a mapped file: its pages may leave memory. Takes NULL, and bytes of
+ * any other kind, which stay as they are. Returns `b`. */
+cfxi_bytes *cfxi_format_bytes_protect(cfxi_bytes *b);
 /* A copy in memory of ours, aligned as tensors are. Takes over `from`; NULL is allowed. */
 cfxi_bytes *cfxi_format_bytes_copy(cfxi_bytes *from, const cfx_allocator *allocator,
                                    cfx_error *err);
@@ -62,6 +66,9 @@ cfx_tensor *cfxi_format_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout
 enum { CFXI_FETCH_LARGE = 1 << 16 };
 /* Copies them then: `ctx` is the cfxi_bytes. (bulk.c) */
 void cfxi_format_fetch(void *ctx, char *to, const char *from, size_t size);
+/* Lets the pages of a file that are mapped there leave memory, until somebody reads them; they were
+ * not written to. (bulk.c) */
+void cfxi_format_give_back(char *data, size_t size);
 /* Asks for room on disk for what is about to be written: blocks are found at once, and a disk that
  * is too full is known before. False, with errno, in that case alone. (bulk.c) */
 bool cfxi_format_reserve(int file, uint64_t size);

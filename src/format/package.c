@@ -333,8 +333,9 @@ static cfx_status merge(const cfx_package *p, cfx_state *all, const cfx_state *f
 
 static cfxi_bytes *open_file(const char *path, const cfx_package_options *options, cfx_error *err)
 {
-    return options->copy ? cfxi_format_bytes_load(path, options->allocator, err)
-                         : cfxi_format_bytes_map(path, options->allocator, err);
+    cfxi_bytes *b = options->copy ? cfxi_format_bytes_load(path, options->allocator, err)
+                                  : cfxi_format_bytes_map(path, options->allocator, err);
+    return options->read_only ? cfxi_format_bytes_protect(b) : b;
 }
 
 static cfx_status add_file(cfx_package *p, const char *path, const cfx_package_options *options,
@@ -456,8 +457,9 @@ cfx_package *cfx_package_load_fd(int file, const cfx_package_options *options, c
 {
     cfx_error why = {0};
     options = options ? options : &plain_options;
-    return open_all(cfxi_format_bytes_of_fd(file, options->copy, options->allocator, &why), NULL,
-                    options, &why, err);
+    cfxi_bytes *b = cfxi_format_bytes_of_fd(file, options->copy, options->allocator, &why);
+    return open_all(options->read_only ? cfxi_format_bytes_protect(b) : b, NULL, options, &why,
+                    err);
 }
 
 cfx_package *cfx_package_read(const void *data, size_t size, const cfx_package_options *options,

@@ -1,6 +1,8 @@
 /* plan_build.c - runs a program on tensors without bytes, and writes down what kernels would do. */
 #include "plan_impl.h"
 
+#include <stdio.h>
+
 typedef struct builder {
     cfxi_planner planner;  /* first: rows know the builder by it */
     cfxi_plan *plan;
@@ -627,6 +629,25 @@ static cfxi_plan *plan_with(const start *s, const cfx_datum *eager, bool *finds_
     return NULL;
 }
 
+/* Tells who watches the runtime what planning took, beside packing, and then that. */
+static void tell(const cfxi_plan *plan, const cfx_runtime *rt, uint64_t begin)
+{
+    char kernel[40];
+    const uint64_t end = cfxi_rt_clock();
+    if (!rt->step || plan->end == plan->first)
+        return;
+    const cfxi_instruction *last =
+        (const cfxi_instruction *)plan->program->instructions.data + plan->end - 1;
+    cfx_step step = {.node = last->name, .kernel = kernel, .begin = begin,
+                     .end = end - plan->packing};
+    snprintf(kernel, sizeof kernel, "plan of %u nodes", plan->end - plan->first);
+    rt->step(rt->step_ctx, &step);
+    step.kernel = "packing";
+    step.begin = step.end;
+    step.end = end;
+    rt->step(rt->step_ctx, &step);
+}
+
 /* Where there are images, the plan is built again: with their channels side by side as far as the
  * program cannot tell, and in the program's own layout wherever it can. */
 cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
@@ -636,6 +657,7 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
     bool finds_layouts = false;
     err = cfxi_base_error_or(err, &own);
     const start from = {p, rt, first, slots, how->cuts};
+    const uint64_t begin = cfxi_rt_clock();
     cfxi_plan *plan = plan_with(&from, NULL, &finds_layouts, err);
     if (plan && finds_layouts) {
         cfx_error why = {0};
@@ -654,8 +676,10 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
     if (plan && cfxi_plan_place(plan, err) == CFX_OK &&
         cfxi_plan_fuse(plan, rt, how, err) == CFX_OK) {
         cfxi_plan_drop_joins(plan);
-        if (cfxi_plan_lay_out(plan, err) == CFX_OK)
+        if (cfxi_plan_lay_out(plan, err) == CFX_OK) {
+            tell(plan, rt, begin);
             return plan;
+        }
     }
     cfxi_plan_free(plan);
     return NULL;

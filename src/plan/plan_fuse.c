@@ -431,7 +431,11 @@ static cfx_status replace(cfxi_fuser *f, cfxi_fusion *u, const cfxi_backend *bac
 {
     cfxi_plan *plan = f->plan;
     cfxi_step *last = cfxi_plan_step(plan, u->steps[u->num_steps - 1]);
+    const uint64_t begin = cfxi_rt_clock();
     last->kernel = backend->prepare(&u->problem, constants, plan->allocator, f->err);
+    if (u->w)
+        cfxi_tensor_give_back(u->w);  /* it is packed */
+    plan->packing += cfxi_rt_clock() - begin;
     if (!last->kernel)
         return CFX_E_NOMEM;
     for (size_t i = 0; i + 1 < u->num_steps; i++)

@@ -90,6 +90,7 @@ typedef struct cfxi_plan {
     uint32_t num_inputs;     /* tensors in inputs */
     uint32_t num_results;    /* memories of kind RESULT */
     size_t arena;            /* bytes */
+    uint64_t packing;        /* nanoseconds in which kernels were prepared */
     cfxi_vec given;          /* what each instruction has given, for a second build: cfx_datum */
 } cfxi_plan;
 

@@ -73,6 +73,9 @@ static cfx_status plan_lstm(cfxi_plan *plan, cfxi_step *s, cfx_error *err)
         .lstm = {x->size[0], x->size[1], x->size[2], h->size[2], layers}};
     const cfxi_constants all = {.tensors = constants};
     s->kernel = cfxi_backend_lstm.prepare(&problem, &all, plan->allocator, err);
+    for (size_t i = 2; i < sizeof constants / sizeof *constants; i++)
+        if (constants[i])
+            cfxi_tensor_give_back(constants[i]);
     s->x = cfxi_plan_number(plan, x);
     s->out = cfxi_plan_number(plan, s->results[0].as.tensor);
     return s->kernel ? CFX_OK : CFX_E_NOMEM;

@@ -386,11 +386,51 @@ static cfx_datum run_given(run *r, const cfx_datum *inputs, size_t n, cfx_error 
     return result;
 }
 
+/* Whether some of it is memory that nobody may write to: weights in a file. */
+static bool has_file(cfx_datum d)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; i < n; i++)
+        if (has_file(items[i]))
+            return true;
+    return d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->give_back;
+}
+
+/* The same with copies of what is in a file: the caller may write to what it is given. */
+static cfx_datum without_file(cfx_runtime *rt, cfx_datum d, cfx_error *err)
+{
+    if (!has_file(d))
+        return cfx_datum_retain(d);
+    if (d.kind == CFX_DATUM_TENSOR)
+        return cfx_operator_run(rt, CFX_OPID_clone, &d, 1, err);
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    cfx_datum made = cfx_datum_seq((cfx_datum_kind)d.kind, items, n, d.as.seq->allocator, err);
+    for (size_t i = 0; made.kind != CFX_DATUM_INVALID && i < n; i++) {
+        const cfx_datum item = without_file(rt, items[i], err);
+        if (item.kind == CFX_DATUM_INVALID) {
+            cfx_datum_release(made);
+            return item;
+        }
+        cfx_datum_release(made.as.seq->items[i]);
+        made.as.seq->items[i] = item;
+    }
+    if (made.kind != CFX_DATUM_INVALID)
+        made.as.seq->op = d.as.seq->op;
+    return made;
+}
+
 cfx_datum cfx_program_run(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs, size_t n,
                           cfx_error *err)
 {
     run r = {.p = p, .rt = rt};
-    return run_given(&r, inputs, n, err);
+    const cfx_datum result = run_given(&r, inputs, n, err);
+    if (!has_file(result))
+        return result;
+    const cfx_datum made = without_file(rt, result, err);
+    cfx_datum_release(result);
+    return made;
 }
 
 cfx_datum cfxi_rt_program_watch(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,

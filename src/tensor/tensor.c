@@ -282,6 +282,14 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
     return t;
 }
 
+void cfxi_tensor_give_back(const cfx_tensor *t)
+{
+    int64_t before;
+    int64_t after;
+    if (t->storage && t->storage->give_back && span_of(t, &before, &after))
+        t->storage->give_back(t->data + before, (size_t)(after - before));
+}
+
 cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *sizes,
                             const int64_t *strides, size_t ndim, int64_t offset, cfx_error *err)
 {

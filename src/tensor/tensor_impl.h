@@ -21,6 +21,9 @@ typedef struct cfxi_storage {
     size_t size;  /* in bytes from `data`; tensors stay within */
     void (*release)(void *ctx);  /* of memory that is not ours; may be NULL */
     void *ctx;
+    /* NULL; or lets bytes leave memory, which are read from a file again when somebody needs them.
+     * Such memory is never written to. */
+    void (*give_back)(char *data, size_t size);
     const cfx_allocator *allocator;
     size_t block;  /* bytes of the block that this struct begins, elements included if ours */
     cfxi_later *later;  /* or NULL: see cfxi_tensor_later */
@@ -140,6 +143,10 @@ void cfxi_tensor_ordered_strides(const int64_t *sizes, size_t ndim, size_t items
                                  const uint8_t *order, int64_t *strides);
 /* Whether it is dense with NHWC (NDHWC) strides. */
 bool cfxi_tensor_is_channels_last(const cfx_tensor *t);
+
+/* Tells that nobody is going to read the elements soon: those in a mapped file leave memory. They
+ * can be read all the same. */
+void cfxi_tensor_give_back(const cfx_tensor *t);
 
 /* ---- elements that are copied when they are needed (tensor_later.c) ------------------------- */
 

@@ -62,8 +62,9 @@ class Worker:
     def begin(self) -> None:
         """Waits for the first result, and compares it."""
         self.about = self.answer()
-        self.about["start"] = time.perf_counter() - self.started
         if not self.problem():
+            self.about["begins"] = self.about["begun"] - self.started
+            self.about["start"] = self.about["ended"] - self.started
             self.about.update(self.tell(do="check"))
         if self.about.get("far", 0) > CLOSE:
             self.about["failed"] = f"results differ by {self.about['far']:.1e}"

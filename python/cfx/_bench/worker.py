@@ -11,7 +11,8 @@ The folder has what engines read:
 The worker loads the model, runs it once and says so:
 
     {"ready": seconds from the file to something that can be called, "first": of the first run,
-     "before": bytes in memory before it loaded, "how": what was used}
+     "begun", "ended": when that was, by a clock that all processes have in common,
+     "before": bytes in memory before it loaded, "after": after that run, "how": what was used}
 
 or {"missing": why} if the engine cannot be had, {"failed": why} if it cannot run the model. Then
 each line that it reads makes it work and answer with a line:
@@ -27,8 +28,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy
-
 
 def resident():
     text = Path("/proc/self/smaps_rollup").read_text()
@@ -36,6 +35,8 @@ def resident():
 
 
 def given(folder):
+    import numpy
+
     with numpy.load(folder / "inputs.npz") as file:
         return [file[name] for name in file.files]
 
@@ -150,10 +151,10 @@ def by_onednn(folder, threads):
 
 
 def by_cfx_file(folder, threads):
-    """Without torch: for the time from the start of the process."""
+    """Without torch and NumPy: what a process that only runs a model needs."""
     import cfx.runtime
 
-    values = given(folder)
+    values = cfx.load_tensors(folder / "inputs.npz").values()
 
     def load():
         run = cfx.runtime.load(folder / "model.cfx", threads=threads)
@@ -179,6 +180,8 @@ def flat(result):
 
 def check(run, folder):
     """The largest distance from eager PyTorch, relative to the largest magnitude of each result."""
+    import numpy
+
     found = [numpy.asarray(x) for x in flat(run())]
     with numpy.load(folder / "expected.npz") as file:
         wanted = [file[name] for name in file.files]
@@ -202,10 +205,11 @@ def run_for(run, seconds, least):
 def begin(load):
     before, start = resident(), time.perf_counter()
     run, how = load()
-    ready = time.perf_counter() - start
+    begun = time.perf_counter()
     run()
-    first = time.perf_counter() - start - ready
-    return run, {"ready": ready, "first": first, "before": before, "how": how}
+    ended = time.perf_counter()
+    return run, {"ready": begun - start, "first": ended - begun, "begun": begun, "ended": ended,
+                 "before": before, "after": resident(), "how": how}
 
 
 def main():

@@ -63,7 +63,7 @@ static PyObject *executable_new(PyTypeObject *type, PyObject *args, PyObject *kw
     if (weights != Py_None && !(state = state_from_py(state_of(type), weights, &seen)))
         return NULL;
     PyExecutable *self = (PyExecutable *)type->tp_alloc(type, 0);
-    const cfx_package_options options = {.copy = copy, .verify = verify};
+    const cfx_package_options options = {.copy = copy, .verify = verify, .read_only = true};
     cfx_package *p = self ? package_open(source, &options, &view, &err) : NULL;
     if (self && !(p && prepare(self, p, state, &err))) {
         if (!PyErr_Occurred())

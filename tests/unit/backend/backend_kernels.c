@@ -371,6 +371,31 @@ TEST(packing_is_shared)
     cfx_runtime_free(rt);
 }
 
+/* Weights that are not finite leave nothing behind: not for another plan, and not for other weights
+ * in the same place. */
+TEST(weights_that_are_not_finite_are_not_kept)
+{
+    cfx_runtime *rt = cfx_runtime_new(NULL, NULL);
+    const cfx_allocator *allocator = cfxi_base_allocator(NULL);
+    cfxi_packs packs = {0};
+    cfxi_problem p = draw_conv(rt, DENSE_3X3);
+    float *w = numbers(p.conv.groups * p.conv.wg);
+    const float before = w[5];
+    const cfxi_constants c = {.w = w, .packs = &packs, .rt = rt};
+    p.has_bias = false;
+    for (int i = 0; i < 4; i++) {
+        w[5] = i < 2 ? INFINITY : before;
+        cfxi_kernel *k = cfxi_backend_winograd.prepare(&p, &c, allocator, NULL);
+        REQUIRE(k != NULL);
+        CHECK(k->backend == (i < 2 ? &cfxi_backend_convolution : &cfxi_backend_winograd));
+        CHECK_INT_EQ(i < 2 ? 1 : 2, packs.items.size);
+        k->backend->release(k);
+    }
+    cfxi_backend_packs_free(&packs, allocator);
+    free(w);
+    cfx_runtime_free(rt);
+}
+
 TEST(specials) { check_specials(&cfxi_backend_product); }
 
 /* The library that CFX_ONEDNN names; NULL, and a line that says so, if there is none. */

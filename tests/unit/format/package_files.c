@@ -2,6 +2,8 @@
 #include "check.h"
 #include "test_alloc.h"
 
+#include "tensor/tensor_impl.h"
+
 #include <cfx/cfx.h>
 #include <cfx/embed/embed.h>
 
@@ -282,6 +284,64 @@ TEST(descriptors_are_read_and_stay_open)
     CHECK_INT_EQ(0, close(file));
     CHECK(cfx_package_load_fd(file, NULL, &err) == NULL);
     CHECK_INT_EQ(CFX_E_IO, err.status);
+    cfx_state_free(s);
+    list_folder(true);
+}
+
+/* ---- memory that is given back ------------------------------------------------------------- */
+
+/* Kilobytes of the mapping at an address that are in memory; -1 if the system does not say so. */
+static long resident(const void *at)
+{
+    char line[512];
+    long found = -1;
+    bool here = false;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    while (maps && fgets(line, sizeof line, maps)) {
+        unsigned long first;
+        unsigned long end;
+        if (sscanf(line, "%lx-%lx ", &first, &end) == 2)
+            here = (uintptr_t)at >= first && (uintptr_t)at < end;
+        else if (here && strncmp(line, "Rss:", 4) == 0)
+            found = strtol(line + 4, NULL, 10);
+    }
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static float sum_of(const cfx_tensor *t)
+{
+    float sum = 0;
+    for (int64_t i = 0; i < cfx_tensor_numel(t); i++)
+        sum += ((const float *)cfx_tensor_data(t))[i];
+    return sum;
+}
+
+TEST(weights_that_are_only_read_can_leave_memory)
+{
+    enum { MANY = 1 << 18 };
+    cfx_error err = {0};
+    make_folder();
+    cfx_state *s = weights_of(1, 1, MANY);
+    CHECK_INT_EQ(CFX_OK, save("m.cfx", s, 0, &err));
+    for (int read_only = 0; read_only < 2; read_only++) {
+        const cfx_package_options options = {.read_only = read_only};
+        cfx_package *p = cfx_package_load(in_folder("m.cfx"), &options, &err);
+        REQUIRE(p != NULL);
+        cfx_tensor *t = cfx_state_get(cfx_package_weights(p), "w0");
+        CHECK(cfx_tensor_is_read_only(t) == (bool)read_only);
+        if (!read_only)
+            ((float *)cfx_tensor_data(t))[MANY / 2] = 2;  /* what was written stays */
+        const float sum = sum_of(t);
+        const long before = resident(t->data);
+        cfxi_tensor_give_back(t);
+        const long after = resident(t->data);
+        if (before >= 0)
+            CHECK(read_only ? before >= MANY / 1024 * 4 && after < 100 : after == before);
+        CHECK(sum_of(t) == sum);
+        cfx_package_free(p);
+    }
     cfx_state_free(s);
     list_folder(true);
 }

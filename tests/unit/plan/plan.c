@@ -547,6 +547,51 @@ TEST(a_profile_has_every_step)
     cfx_profile_free(profile);
 }
 
+typedef struct told {
+    unsigned plans, packings, others;
+    uint64_t last;  /* when the latest of them ended */
+    bool in_order;
+} told;
+
+static void note_step(void *ctx, const cfx_step *step)
+{
+    told *t = ctx;
+    t->in_order = t->in_order && step->begin >= t->last && step->end >= step->begin;
+    t->last = step->end;
+    if (strcmp(step->kernel, "plan of 2 nodes") == 0)
+        t->plans++;
+    else if (strcmp(step->kernel, "packing") == 0)
+        t->packings++;
+    else
+        t->others++;
+}
+
+/* Each plan is told once, before its steps. */
+TEST(planning_is_told)
+{
+    cfx_error err = {0};
+    told t = {.in_order = true};
+    const cfx_runtime_options options = {.threads = 1, .step = note_step, .step_ctx = &t};
+    cfx_runtime *rt = cfx_runtime_new(&options, &err);
+    cfx_program *p = program_of("graph():\n  %x = placeholder[target=x]()\n"
+                                "  %y = call_function[target=cfx.ops.softmax](%x, -1)\n"
+                                "  %z = call_function[target=cfx.ops.exp](%y)\n"
+                                "  output(%z)\n", NULL, NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_compile(p, NULL, &err));
+    for (int64_t i = 0; i < 4; i++) {
+        const int64_t sizes[] = {1 + i / 2, 3};
+        const cfx_datum x = cfx_datum_tensor(random_tensor(sizes, 2, false));
+        cfx_datum_release(cfx_program_run(p, rt, &x, 1, &err));
+        cfx_datum_release(x);
+        CHECK_INT_EQ(1 + i / 2, t.plans);
+        CHECK_INT_EQ(1 + i / 2, t.packings);
+        CHECK_INT_EQ(2 * (i + 1), t.others);
+    }
+    CHECK(t.in_order);
+    cfx_program_free(p);
+    cfx_runtime_free(rt);
+}
+
 /* A runtime that is gone leaves nothing in a plan that another one uses. */
 TEST(plans_outlive_runtimes)
 {
