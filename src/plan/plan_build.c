@@ -394,6 +394,8 @@ static cfx_datum call_in_place(builder *b, const cfxi_instruction *i)
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "a call in place has no plan");
         return cfx_datum_invalid();
     }
+    /* strides of dimensions of size 1, too: formats of images are told by them */
+    memcpy(result.as.tensor->stride, self->stride, sizeof self->stride);
     for (size_t k = 0; k < b->plan->program->num_slots; k++) {
         if (b->slots[k].kind != CFX_DATUM_TENSOR || b->slots[k].as.tensor != self)
             continue;

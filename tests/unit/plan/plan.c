@@ -362,6 +362,54 @@ TEST(calls_in_place)
         "  output((%y, %m))\n", NULL, sizes, 4) >= 2);
 }
 
+/* What a call in place gives has the strides of its argument, those of one channel included: a
+ * transposed convolution asks which format they tell. */
+TEST(a_call_in_place_keeps_the_format)
+{
+    static const int64_t sizes[] = {2, 5, 6, 4};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "w", 1, 4, 2, 2);
+    WEIGHT(weights, "t", 1, 3, 2, 2);
+    CHECK(check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %t = get_attr[target=t]()\n"
+        "  %l = call_function[target=cfx.ops.permute](%x, [0, 3, 1, 2])\n"
+        "  %c = call_function[target=cfx.ops.conv2d](%l, %w)\n"
+        "  %s = call_function[target=cfx.ops.sigmoid_](%c)\n"
+        "  %y = call_function[target=cfx.ops.conv_transpose2d](%s, %t)\n"
+        "  output(%y)\n", weights, sizes, 4) >= 2);
+    cfx_state_free(weights);
+}
+
+/* Results have the strides that the kernel chooses, and views are views: what is written to one is
+ * seen. */
+TEST(sums_by_letters)
+{
+    static const int64_t sizes[] = {3, 3};
+    CHECK(check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %e = call_function[target=cfx.ops.exp](%x)\n"
+        "  %t = call_function[target=cfx.ops.einsum](\"ij->ji\", [%e])\n"
+        "  %d = call_function[target=cfx.ops.einsum](\"ii->i\", [%e])\n"
+        "  %m = call_function[target=cfx.ops.chain_matmul]([%e])\n"
+        "  %a = call_function[target=cfx.ops.mul_](%t, 3)\n"
+        "  %b = call_function[target=cfx.ops.add_](%d, 1)\n"
+        "  %y = call_function[target=cfx.ops.sin](%e)\n"
+        "  output((%y, %m))\n", NULL, sizes, 2) >= 1);
+    CHECK(check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %e = call_function[target=cfx.ops.exp](%x)\n"
+        "  %a = call_function[target=cfx.ops.einsum](\"bi,bj->jbi\", [%e, %e])\n"
+        "  %b = call_function[target=cfx.ops.einsum](\"ab,bc,cd->da\", [%e, %e, %e])\n"
+        "  %c = call_function[target=cfx.ops.einsum](\"ij,kl->i\", [%e, %e])\n"
+        "  %d = call_function[target=cfx.ops.einsum](\"ij->\", [%e])\n"
+        "  output((%a, %b, %c, %d))\n", NULL, sizes, 2) >= 5);
+}
+
 TEST(branches_and_loops)
 {
     static const int64_t sizes[] = {4, 3};
