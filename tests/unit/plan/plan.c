@@ -459,6 +459,34 @@ TEST(plans_are_bounded)
     cfx_runtime_free(rt);
 }
 
+/* Together they have more bytes than there are addresses: 66 intermediate results of 2^58. */
+TEST(results_beyond_all_addresses)
+{
+    cfx_error err = {0};
+    cfx_buffer text;
+    cfx_runtime *rt = cfx_runtime_new(NULL, &err);
+    cfx_buffer_init(&text, NULL);
+    cfxi_out out;
+    cfxi_base_out_begin(&out, cfx_buffer_sink(&text));
+    cfxi_base_out_str(&out, "graph():\n  %x = placeholder[target=x]()\n"
+                      "  %v0 = call_function[target=cfx.ops.expand](%x, [68719476736, 1048576])\n");
+    for (int i = 0; i < 66; i++)
+        cfxi_base_out_printf(&out, "  %%v%d = call_function[target=cfx.ops.%s](%%v%d)\n", i + 1,
+                             i % 2 ? "sin" : "cos", i);
+    cfxi_base_out_str(&out, "  %y = call_function[target=cfx.ops.sum](%v66)\n  output(%y)\n");
+    CHECK_INT_EQ(CFX_OK, cfxi_base_out_end(&out, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_buffer_append(&text, "", 1));
+    cfx_program *p = program_of(text.data, NULL, NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_compile(p, NULL, &err));
+    const cfx_datum x = cfx_datum_tensor(random_tensor(NULL, 0, false));
+    CHECK_INT_EQ(CFX_DATUM_INVALID, (int)cfx_program_run(p, rt, &x, 1, &err).kind);
+    CHECK_INT_EQ(CFX_E_NOMEM, err.status);
+    cfx_datum_release(x);
+    cfx_program_free(p);
+    cfx_buffer_free(&text);
+    cfx_runtime_free(rt);
+}
+
 /* Memory of results that the caller has given up is used again; what it holds is not. */
 TEST(results_are_recycled)
 {
