@@ -271,6 +271,33 @@ TEST(a_sum_through_a_view_is_part_of_the_product)
     cfx_state_free(weights);
 }
 
+/* A product with a number is one with a constant of one column, too. */
+TEST(one_column)
+{
+    static const int64_t sizes[] = {3, 16};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "w", 1, 16);
+    WEIGHT(weights, "p", 1, 1);
+    CHECK_INT_EQ(1, (int)check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %p = get_attr[target=p]()\n"
+        "  %l = call_function[target=cfx.ops.linear](%x, %w)\n"
+        "  %m = call_function[target=cfx.ops.mul](%l, %p)\n"
+        "  %y = call_function[target=cfx.ops.sigmoid](%m)\n"
+        "  output(%y)\n", weights, sizes, 2));
+    CHECK_INT_EQ(1, (int)check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %p = get_attr[target=p]()\n"
+        "  %l = call_function[target=cfx.ops.linear](%x, %w)\n"
+        "  %y = call_function[target=cfx.ops.add](%l, %p)\n"
+        "  output(%y)\n", weights, sizes, 2));
+    cfx_state_free(weights);
+}
+
 TEST(what_is_known_is_computed_once)
 {
     static const int64_t sizes[] = {4, 3};
@@ -380,6 +407,44 @@ TEST(a_call_in_place_keeps_the_format)
         "  %s = call_function[target=cfx.ops.sigmoid_](%c)\n"
         "  %y = call_function[target=cfx.ops.conv_transpose2d](%s, %t)\n"
         "  output(%y)\n", weights, sizes, 4) >= 2);
+    cfx_state_free(weights);
+}
+
+/* A call in place on a result that lies otherwise than the program has it, also through views and
+ * between stretches: whoever shares its memory sees it. */
+TEST(calls_in_place_and_layouts)
+{
+    static const int64_t sizes[] = {1, 3, 6, 6};
+    static const char *const programs[] = {
+        "  %a = call_function[target=cfx.ops.tril_](%c)\n"
+        "  output((%c, %a))\n",
+        "  %a = call_function[target=cfx.ops.cumsum_](%c, 3)\n"
+        "  %y = call_function[target=cfx.ops.sin](%c)\n"
+        "  output((%c, %y))\n",
+        "  %v = call_function[target=cfx.ops.narrow](%c, 1, 4, 9)\n"
+        "  %a = call_function[target=cfx.ops.mul_](%v, 3)\n"
+        "  output(%c)\n",
+        "  %v = call_function[target=cfx.ops.flatten](%c, 1)\n"
+        "  %a = call_function[target=cfx.ops.tril_](%c)\n"
+        "  %y = call_function[target=cfx.ops.sin](%v)\n"
+        "  output((%c, %y))\n",
+        "  %v = call_function[target=cfx.ops.flatten](%c, 1)\n"
+        "  %a = call_function[target=cfx.ops.relu_](%v)\n"
+        "  output(%c)\n",
+        "  %v = call_function[target=cfx.ops.permute](%c, [0, 2, 3, 1])\n"
+        "  %t = call_function[target=cfx.ops.select](%v, 0, 0)\n"
+        "  %a = call_function[target=cfx.ops.relu_](%t)\n"
+        "  output((%c, %v))\n",
+    };
+    cfx_state *weights = block_weights();
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "graph():\n"
+                 "  %%x = placeholder[target=x]()\n"
+                 "  %%w = get_attr[target=w1]()\n"
+                 "  %%c = call_function[target=cfx.ops.conv2d](%%x, %%w)\n%s", programs[i]);
+        CHECK(check_plan(text, weights, sizes, 4) >= 1);
+    }
     cfx_state_free(weights);
 }
 
