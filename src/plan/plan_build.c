@@ -257,12 +257,53 @@ static cfx_datum laid_out_as(builder *b, cfx_tensor *t, const cfx_tensor *was)
     return dense ? permuted(b, cfx_datum_tensor(dense), back) : cfx_datum_invalid();
 }
 
+/* A tensor of the same memory, with these strides: those of dimensions of size 1 differ, which tell
+ * formats of images. Made before, or now and noted: borrowed. NULL with b->err set. */
+static cfx_tensor *other_strides(builder *b, cfx_tensor *t, const cfx_tensor *was)
+{
+    cfx_tensor *other = cfxi_base_pointers_get(&b->back, t);
+    if (other || cfxi_plan_list(b->plan, cfx_datum_tensor(t), b->err) != CFX_OK)
+        return other;
+    other = cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, b->plan->allocator, b->err);
+    if (!other)
+        return NULL;
+    memcpy(other->stride, was->stride, sizeof other->stride);
+    other->number = t->number;
+    if (cfxi_tensor_share(other, t, 0, b->err) == CFX_OK) {
+        if (cfxi_base_pointers_set(&b->back, t, other, b->plan->allocator))
+            return other;
+        cfxi_base_nomem(b->err);
+    }
+    cfx_tensor_release(other);
+    return NULL;
+}
+
+static bool has_strides(const cfx_tensor *t, const cfx_tensor *was)
+{
+    return memcmp(t->stride, was->stride, was->ndim * sizeof *was->stride) == 0;
+}
+
+/* A tensor that lies as the program would have it. Takes `d` over. */
+static cfx_datum with_strides(builder *b, cfx_datum d, const cfx_tensor *was)
+{
+    if (has_strides(d.as.tensor, was))
+        return d;
+    cfx_tensor *other = other_strides(b, d.as.tensor, was);
+    cfx_datum_release(d);
+    if (other && has_strides(other, was))
+        return cfx_datum_tensor(cfx_tensor_retain(other));
+    if (other)
+        cfx_error_set(b->err, CFX_E_UNSUPPORTED, "strides that are not kept");
+    return cfx_datum_invalid();
+}
+
 /* A tensor in the layout that the program would have it in. Takes `d` over. */
 static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
 {
-    if (!is_planned(d) || was.kind != CFX_DATUM_TENSOR ||
-        cfxi_plan_lie_alike(d.as.tensor, was.as.tensor))
+    if (!is_planned(d) || was.kind != CFX_DATUM_TENSOR)
         return d;
+    if (cfxi_plan_lie_alike(d.as.tensor, was.as.tensor))
+        return with_strides(b, d, was.as.tensor);
     cfx_datum result = cfx_datum_invalid();
     if (cfx_tensor_is_contiguous(was.as.tensor)) {
         cfx_tensor *back = other_layout(b, &b->back, d.as.tensor, CFX_MEMORY_FORMAT_CONTIGUOUS);
@@ -276,7 +317,7 @@ static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "strides that are not kept");
     }
     cfx_datum_release(d);  /* its header stays: a step has it */
-    return result;
+    return is_planned(result) ? with_strides(b, result, was.as.tensor) : result;
 }
 
 /* The image of a convolution with known weights, with its channels side by side. */

@@ -407,6 +407,17 @@ TEST(a_call_in_place_keeps_the_format)
         "  %s = call_function[target=cfx.ops.sigmoid_](%c)\n"
         "  %y = call_function[target=cfx.ops.conv_transpose2d](%s, %t)\n"
         "  output(%y)\n", weights, sizes, 4) >= 2);
+    CHECK(check_plan(  /* so has what one plan leaves to the next */
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %t = get_attr[target=t]()\n"
+        "  %l = call_function[target=cfx.ops.permute](%x, [0, 3, 1, 2])\n"
+        "  %k = call_function[target=cfx.ops.contiguous](%l)\n"
+        "  %c = call_function[target=cfx.ops.conv2d](%k, %w)\n"
+        "  %n = call_function[target=cfx.ops.nonzero](%x)\n"
+        "  %y = call_function[target=cfx.ops.conv_transpose2d](%c, %t)\n"
+        "  output((%y, %n))\n", weights, sizes, 4) >= 2);
     cfx_state_free(weights);
 }
 
