@@ -424,10 +424,18 @@ typedef struct range {
     uint32_t first, end;
 } range;
 
+/* Whether the program has one tensor in both slots: here it may lie in two ways. */
+static bool has_same(const builder *b, uint32_t a, uint32_t c)
+{
+    const cfx_datum *values = b->eager ? b->was : b->slots;
+    return b->slots[a].kind == CFX_DATUM_TENSOR && values[a].kind == CFX_DATUM_TENSOR &&
+           values[c].kind == CFX_DATUM_TENSOR && values[a].as.tensor == values[c].as.tensor;
+}
+
 /* The slots that may see the memory of the tensor in one of them. */
 static range slots_with(const builder *b, uint32_t slot)
 {
-    if (cfxi_plan_memory_with(b->slots[slot].as.tensor->storage)->slots == 1)
+    if (!b->eager && cfxi_plan_memory_with(b->slots[slot].as.tensor->storage)->slots == 1)
         return (range){slot, slot + 1};
     return (range){0, b->plan->program->num_slots};
 }
@@ -444,27 +452,33 @@ static uint32_t slot_of_self(const builder *b, const cfxi_instruction *i)
 
 /* Whether only slots with this very tensor can see its memory: then a call in place is one that
  * gives a new tensor, which takes the place of the old one. */
-static bool is_alone(const builder *b, range slots, const cfx_tensor *t)
+static bool is_alone(const builder *b, range slots, uint32_t slot)
 {
+    const cfx_tensor *t = b->slots[slot].as.tensor;
     if (cfxi_plan_number(b->plan, t) == CFXI_NONE ||
         cfxi_plan_memory_with(t->storage)->kind != CFXI_MEMORY_ARENA)
         return false;
-    for (uint32_t i = slots.first; i < slots.end; i++) {
-        const cfx_datum d = b->slots[i];
-        if (has_memory_of(d, t) && !(d.kind == CFX_DATUM_TENSOR && d.as.tensor == t))
+    for (uint32_t i = slots.first; i < slots.end; i++)
+        if (has_memory_of(b->slots[i], t) && !has_same(b, i, slot))
             return false;
-    }
     return true;
+}
+
+/* What a call in place has given takes the place of its argument. */
+static void replace_slot(builder *b, uint32_t slot, cfx_datum result)
+{
+    set_slot(b, slot, cfx_datum_retain(result));
+    if (b->eager)
+        b->was[slot] = b->eager[b->running - b->plan->first];
 }
 
 static cfx_datum call_in_place(builder *b, const cfxi_instruction *i)
 {
     const uint32_t slot = slot_of_self(b, i);
     const cfx_tensor *self = slot != CFXI_NONE ? b->stack[0].as.tensor : NULL;
-    const cfx_tensor *held = slot != CFXI_NONE ? b->slots[slot].as.tensor : NULL;
-    const range slots = held ? slots_with(b, slot) : (range){0, 0};
+    const range slots = self ? slots_with(b, slot) : (range){0, 0};
     cfx_datum result = cfx_datum_invalid();
-    if (!held || !is_alone(b, slots, held)) {
+    if (!self || !is_alone(b, slots, slot)) {
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "a call in place has no plan");
         return result;
     }
@@ -481,13 +495,10 @@ static cfx_datum call_in_place(builder *b, const cfxi_instruction *i)
     }
     /* strides of dimensions of size 1, too: formats of images are told by them */
     memcpy(result.as.tensor->stride, self->stride, sizeof self->stride);
-    for (uint32_t k = slots.first; k < slots.end; k++) {
-        if (b->slots[k].kind != CFX_DATUM_TENSOR || b->slots[k].as.tensor != held)
-            continue;
-        set_slot(b, k, cfx_datum_retain(result));
-        if (b->eager)
-            b->was[k] = b->eager[b->running - b->plan->first];
-    }
+    for (uint32_t k = slots.first; k < slots.end; k++)
+        if (k != slot && has_same(b, k, slot))
+            replace_slot(b, k, result);
+    replace_slot(b, slot, result);  /* last: others are compared with it */
     return result;
 }
 
