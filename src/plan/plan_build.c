@@ -79,6 +79,27 @@ static void free_step(const cfxi_plan *plan, cfxi_step *step)
     cfxi_base_free(plan->allocator, step->chain, sizeof *step->chain);
 }
 
+/* ---- slots --------------------------------------------------------------------------------- */
+
+static void count_slots(cfx_datum d, uint32_t by)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; i < n; i++)
+        count_slots(items[i], by);
+    if (d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->planned)
+        cfxi_plan_memory_with(d.as.tensor->storage)->slots += by;
+}
+
+/* Takes `d` over. */
+static void set_slot(builder *b, uint32_t slot, cfx_datum d)
+{
+    count_slots(d, 1);
+    count_slots(b->slots[slot], UINT32_MAX);  /* one less */
+    cfx_datum_release(b->slots[slot]);
+    b->slots[slot] = d;
+}
+
 /* ---- inputs -------------------------------------------------------------------------------- */
 
 /* A tensor of the same layout over planned memory, which begins with its lowest element. */
@@ -136,7 +157,7 @@ static cfx_datum read_slot(builder *b, uint32_t slot)
     b->input_of[slot] = (uint32_t)b->plan->inputs.size;
     if (cfxi_plan_list(b->plan, planned, b->err) != CFX_OK)
         return cfx_datum_invalid();
-    b->slots[slot] = cfx_datum_retain(planned);
+    set_slot(b, slot, cfx_datum_retain(planned));
     if (b->eager)
         b->was[slot] = planned;
     return planned;
@@ -235,12 +256,53 @@ static cfx_datum laid_out_as(builder *b, cfx_tensor *t, const cfx_tensor *was)
     return dense ? permuted(b, cfx_datum_tensor(dense), back) : cfx_datum_invalid();
 }
 
+/* A tensor of the same memory, with these strides: those of dimensions of size 1 differ, which tell
+ * formats of images. Made before, or now and noted: borrowed. NULL with b->err set. */
+static cfx_tensor *other_strides(builder *b, cfx_tensor *t, const cfx_tensor *was)
+{
+    cfx_tensor *other = cfxi_base_pointers_get(&b->back, t);
+    if (other || cfxi_plan_list(b->plan, cfx_datum_tensor(t), b->err) != CFX_OK)
+        return other;
+    other = cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, b->plan->allocator, b->err);
+    if (!other)
+        return NULL;
+    memcpy(other->stride, was->stride, sizeof other->stride);
+    other->number = t->number;
+    if (cfxi_tensor_share(other, t, 0, b->err) == CFX_OK) {
+        if (cfxi_base_pointers_set(&b->back, t, other, b->plan->allocator))
+            return other;
+        cfxi_base_nomem(b->err);
+    }
+    cfx_tensor_release(other);
+    return NULL;
+}
+
+static bool has_strides(const cfx_tensor *t, const cfx_tensor *was)
+{
+    return memcmp(t->stride, was->stride, was->ndim * sizeof *was->stride) == 0;
+}
+
+/* A tensor that lies as the program would have it. Takes `d` over. */
+static cfx_datum with_strides(builder *b, cfx_datum d, const cfx_tensor *was)
+{
+    if (has_strides(d.as.tensor, was))
+        return d;
+    cfx_tensor *other = other_strides(b, d.as.tensor, was);
+    cfx_datum_release(d);
+    if (other && has_strides(other, was))
+        return cfx_datum_tensor(cfx_tensor_retain(other));
+    if (other)
+        cfx_error_set(b->err, CFX_E_UNSUPPORTED, "strides that are not kept");
+    return cfx_datum_invalid();
+}
+
 /* A tensor in the layout that the program would have it in. Takes `d` over. */
 static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
 {
-    if (!is_planned(d) || was.kind != CFX_DATUM_TENSOR ||
-        cfxi_plan_lie_alike(d.as.tensor, was.as.tensor))
+    if (!is_planned(d) || was.kind != CFX_DATUM_TENSOR)
         return d;
+    if (cfxi_plan_lie_alike(d.as.tensor, was.as.tensor))
+        return with_strides(b, d, was.as.tensor);
     cfx_datum result = cfx_datum_invalid();
     if (cfx_tensor_is_contiguous(was.as.tensor)) {
         cfx_tensor *back = other_layout(b, &b->back, d.as.tensor, CFX_MEMORY_FORMAT_CONTIGUOUS);
@@ -254,7 +316,7 @@ static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "strides that are not kept");
     }
     cfx_datum_release(d);  /* its header stays: a step has it */
-    return result;
+    return is_planned(result) ? with_strides(b, result, was.as.tensor) : result;
 }
 
 /* The image of a convolution with known weights, with its channels side by side. */
@@ -337,8 +399,7 @@ static void take_slots(builder *b, const cfxi_instruction *instruction)
         const uint32_t slot = pieces[i].index;
         if (pieces[i].kind != CFXI_PIECE_TAKE)
             continue;
-        cfx_datum_release(b->slots[slot]);
-        b->slots[slot] = cfx_datum_invalid();
+        set_slot(b, slot, cfx_datum_invalid());
         if (b->input_of[slot] > 0)
             cfxi_plan_input(b->plan, b->input_of[slot] - 1)->taken = true;
         b->input_of[slot] = 0;
@@ -357,28 +418,66 @@ static bool has_memory_of(cfx_datum d, const cfx_tensor *t)
     return d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage == t->storage;
 }
 
+/* A range of slots. */
+typedef struct range {
+    uint32_t first, end;
+} range;
+
+/* Whether the program has one tensor in both slots: here it may lie in two ways. */
+static bool has_same(const builder *b, uint32_t a, uint32_t c)
+{
+    const cfx_datum *values = b->eager ? b->was : b->slots;
+    return b->slots[a].kind == CFX_DATUM_TENSOR && values[a].kind == CFX_DATUM_TENSOR &&
+           values[c].kind == CFX_DATUM_TENSOR && values[a].as.tensor == values[c].as.tensor;
+}
+
+/* The slots that may see the memory of the tensor in one of them. */
+static range slots_with(const builder *b, uint32_t slot)
+{
+    if (!b->eager && cfxi_plan_memory_with(b->slots[slot].as.tensor->storage)->slots == 1)
+        return (range){slot, slot + 1};
+    return (range){0, b->plan->program->num_slots};
+}
+
+/* The slot that a planned tensor on the stack, the first argument, was read from: it may have
+ * another layout there. */
+static uint32_t slot_of_self(const builder *b, const cfxi_instruction *i)
+{
+    const cfxi_piece *piece = (const cfxi_piece *)b->plan->program->pieces.data + i->first;
+    const bool is_slot = piece->kind == CFXI_PIECE_SLOT || piece->kind == CFXI_PIECE_TAKE;
+    return is_slot && is_planned(b->stack[0]) && is_planned(b->slots[piece->index]) ? piece->index
+                                                                                      : CFXI_NONE;
+}
+
 /* Whether only slots with this very tensor can see its memory: then a call in place is one that
  * gives a new tensor, which takes the place of the old one. */
-static bool is_alone(const builder *b, const cfx_tensor *t)
+static bool is_alone(const builder *b, range slots, uint32_t slot)
 {
-    const cfxi_plan *plan = b->plan;
-    const uint32_t number = cfxi_plan_number(plan, t);
-    if (number == CFXI_NONE ||
-        cfxi_plan_memory(plan, cfxi_plan_tensor(plan, number)->memory)->kind != CFXI_MEMORY_ARENA)
+    const cfx_tensor *t = b->slots[slot].as.tensor;
+    if (cfxi_plan_number(b->plan, t) == CFXI_NONE ||
+        cfxi_plan_memory_with(t->storage)->kind != CFXI_MEMORY_ARENA)
         return false;
-    for (size_t i = 0; i < plan->program->num_slots; i++) {
-        const cfx_datum d = b->slots[i];
-        if (has_memory_of(d, t) && !(d.kind == CFX_DATUM_TENSOR && d.as.tensor == t))
+    for (uint32_t i = slots.first; i < slots.end; i++)
+        if (has_memory_of(b->slots[i], t) && !has_same(b, i, slot))
             return false;
-    }
     return true;
+}
+
+/* What a call in place has given takes the place of its argument. */
+static void replace_slot(builder *b, uint32_t slot, cfx_datum result)
+{
+    set_slot(b, slot, cfx_datum_retain(result));
+    if (b->eager)
+        b->was[slot] = b->eager[b->running - b->plan->first];
 }
 
 static cfx_datum call_in_place(builder *b, const cfxi_instruction *i)
 {
-    cfx_tensor *self = is_planned(b->stack[0]) ? b->stack[0].as.tensor : NULL;
+    const uint32_t slot = slot_of_self(b, i);
+    const cfx_tensor *self = slot != CFXI_NONE ? b->stack[0].as.tensor : NULL;
+    const range slots = self ? slots_with(b, slot) : (range){0, 0};
     cfx_datum result = cfx_datum_invalid();
-    if (!self || !is_alone(b, self)) {
+    if (!self || !is_alone(b, slots, slot)) {
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "a call in place has no plan");
         return result;
     }
@@ -393,12 +492,12 @@ static cfx_datum call_in_place(builder *b, const cfxi_instruction *i)
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "a call in place has no plan");
         return cfx_datum_invalid();
     }
-    for (size_t k = 0; k < b->plan->program->num_slots; k++) {
-        if (b->slots[k].kind != CFX_DATUM_TENSOR || b->slots[k].as.tensor != self)
-            continue;
-        cfx_datum_release(b->slots[k]);
-        b->slots[k] = cfx_datum_retain(result);
-    }
+    /* strides of dimensions of size 1, too: formats of images are told by them */
+    memcpy(result.as.tensor->stride, self->stride, sizeof self->stride);
+    for (uint32_t k = slots.first; k < slots.end; k++)
+        if (k != slot && has_same(b, k, slot))
+            replace_slot(b, k, result);
+    replace_slot(b, slot, result);  /* last: others are compared with it */
     return result;
 }
 
@@ -475,8 +574,7 @@ static cfx_status give(builder *b, const cfxi_instruction *i, cfx_datum result)
         cfx_datum_release(result);
         return given ? CFX_OK : CFX_E_NOMEM;
     }
-    cfx_datum_release(b->slots[i->slot]);
-    b->slots[i->slot] = result;
+    set_slot(b, i->slot, result);
     if (b->eager)
         b->was[i->slot] = b->eager[b->running - b->plan->first];
     return CFX_OK;
@@ -517,8 +615,7 @@ static void go_back(builder *b, mark to)
         free_step(plan, cfxi_plan_step(plan, --plan->steps.size));
     while (plan->inputs.size > to.inputs) {
         const cfxi_slot_value *input = cfxi_plan_input(plan, --plan->inputs.size);
-        cfx_datum_release(b->slots[input->slot]);
-        b->slots[input->slot] = cfx_datum_invalid();
+        set_slot(b, input->slot, cfx_datum_invalid());
         b->input_of[input->slot] = 0;
         cfx_datum_release(input->value);
     }
@@ -527,16 +624,74 @@ static void go_back(builder *b, mark to)
     plan->num_inputs = to.num_inputs;
 }
 
+static bool is_result(const builder *b, uint32_t slot)
+{
+    return b->slots[slot].kind != CFX_DATUM_INVALID && b->input_of[slot] == 0;
+}
+
+/* Notes in `wholes` the results that are all of their memory, in the program's layout: cfxi_storage
+ * * -> 1 + the slot. */
+static cfx_status find_wholes(const builder *b, cfxi_hash_map *wholes)
+{
+    for (uint32_t i = 0; i < b->plan->program->num_slots; i++) {
+        if (!is_result(b, i) || !is_planned(b->was[i]) || !is_planned(b->slots[i]))
+            continue;
+        const cfx_tensor *t = b->was[i].as.tensor;
+        if (t->data != t->storage->data ||
+            (size_t)cfxi_tensor_numel(t) * cfxi_tensor_itemsize(t) != t->storage->size)
+            continue;
+        uint64_t *whole =
+            cfxi_base_map_add(wholes, t->storage, sizeof *whole, b->plan->allocator);
+        if (!whole)
+            return cfxi_base_nomem(b->err);
+        *whole = *whole ? *whole : 1 + (uint64_t)i;
+    }
+    return CFX_OK;
+}
+
+/* A view like `was` of the memory of `base`, which the program has it of. */
+static cfx_datum view_of(builder *b, const cfx_tensor *was, const cfx_tensor *base)
+{
+    cfx_tensor *t = cfxi_tensor_header((cfx_dtype)was->dtype, was->size, was->ndim,
+                                       b->plan->allocator, b->err);
+    if (!t)
+        return cfx_datum_invalid();
+    memcpy(t->stride, was->stride, sizeof t->stride);
+    t->number = was->number;
+    if (cfxi_tensor_share(t, base, was->data - was->storage->data, b->err) == CFX_OK)
+        return cfx_datum_tensor(t);
+    cfx_tensor_release(t);
+    return cfx_datum_invalid();
+}
+
+/* What a slot has, in the layout that the program would have it in. Tensors that share memory there
+ * do so here, if one of them is all of it. */
+static cfx_datum restored_slot(builder *b, uint32_t slot, const cfxi_hash_map *wholes)
+{
+    const cfx_datum d = b->slots[slot];
+    const cfx_datum was = b->was[slot];
+    const uint64_t *found =
+        is_planned(was) && is_planned(d)
+            ? cfxi_base_map_find(wholes, was.as.tensor->storage, sizeof *found) : NULL;
+    const uint32_t whole = found ? (uint32_t)(*found - 1) : slot;
+    if (whole == slot || b->slots[whole].as.tensor == d.as.tensor)
+        return restored(b, cfx_datum_retain(d), was);
+    const cfx_datum base = restored(b, cfx_datum_retain(b->slots[whole]), b->was[whole]);
+    if (base.kind == CFX_DATUM_INVALID)
+        return base;
+    const cfx_datum view = view_of(b, was.as.tensor, base.as.tensor);
+    cfx_datum_release(base);
+    return view;
+}
+
 /* What later instructions read. */
-static cfx_status leave_results(builder *b)
+static cfx_status leave_slots(builder *b, const cfxi_hash_map *wholes)
 {
     cfxi_plan *plan = b->plan;
     for (uint32_t i = 0; i < plan->program->num_slots; i++) {
-        if (b->slots[i].kind == CFX_DATUM_INVALID || b->input_of[i] > 0)
+        if (!is_result(b, i))
             continue;
-        cfx_datum d = cfx_datum_retain(b->slots[i]);
-        if (b->eager)
-            d = restored(b, d, b->was[i]);
+        const cfx_datum d = b->eager ? restored_slot(b, i, wholes) : cfx_datum_retain(b->slots[i]);
         cfxi_slot_value *out =
             d.kind != CFX_DATUM_INVALID
                 ? cfxi_plan_push(&plan->outs, sizeof *out, plan->allocator, b->err) : NULL;
@@ -546,6 +701,39 @@ static cfx_status leave_results(builder *b)
         }
         *out = (cfxi_slot_value){i, false, d};
         CFX_TRY(cfxi_plan_list(plan, d, b->err));
+    }
+    return CFX_OK;
+}
+
+static cfx_status leave_results(builder *b)
+{
+    cfxi_hash_map wholes = {0};
+    cfx_status status = b->eager ? find_wholes(b, &wholes) : CFX_OK;
+    if (status == CFX_OK)
+        status = leave_slots(b, &wholes);
+    cfxi_base_map_free(&wholes, sizeof(uint64_t), b->plan->allocator);
+    return status;
+}
+
+static cfx_status note_first(cfxi_plan *plan, const void *key, uint64_t number, cfx_error *err)
+{
+    uint64_t *first =
+        cfxi_base_map_add(&plan->first_out, key, sizeof *first, plan->allocator);
+    if (first && *first == 0)
+        *first = number;
+    return first ? CFX_OK : cfxi_base_nomem(err);
+}
+
+/* Which outs are one tensor, or share memory that is copied. */
+static cfx_status find_first_outs(cfxi_plan *plan, cfx_error *err)
+{
+    for (size_t i = 0; i < plan->outs.size; i++) {
+        const cfx_datum d = cfxi_plan_out(plan, i)->value;
+        if (d.kind != CFX_DATUM_TENSOR)
+            continue;
+        CFX_TRY(note_first(plan, d.as.tensor, i + 1, err));
+        if (!is_planned(d) && cfxi_plan_copies_memory(d.as.tensor))
+            CFX_TRY(note_first(plan, d.as.tensor->storage, i + 1, err));
     }
     return CFX_OK;
 }
@@ -572,7 +760,8 @@ static cfx_status run_stretch(builder *b)
     if (plan->end == plan->first)
         return CFX_OK;
     b->running--;  /* results that are turned back belong to the last instruction */
-    return leave_results(b);
+    CFX_TRY(leave_results(b));
+    return find_first_outs(plan, b->err);
 }
 
 /* What a plan begins with. */
@@ -648,6 +837,59 @@ static void tell(const cfxi_plan *plan, const cfx_runtime *rt, uint64_t begin)
     rt->step(rt->step_ctx, &step);
 }
 
+/* Memories of two plans for one stretch that correspond: by number, 1 + that of the other. */
+typedef struct matching {
+    const cfxi_plan *plans[2];
+    uint32_t *others[2];
+} matching;
+
+static bool match_tensors(const matching *m, const cfx_tensor *a, const cfx_tensor *b)
+{
+    const uint32_t numbers[] = {cfxi_plan_number(m->plans[0], a), cfxi_plan_number(m->plans[1], b)};
+    if (numbers[0] == CFXI_NONE || numbers[1] == CFXI_NONE)
+        return numbers[0] == numbers[1];
+    const uint32_t one = cfxi_plan_tensor(m->plans[0], numbers[0])->memory;
+    const uint32_t other = cfxi_plan_tensor(m->plans[1], numbers[1])->memory;
+    if (m->others[0][one] == 0 && m->others[1][other] == 0) {
+        m->others[0][one] = other + 1;
+        m->others[1][other] = one + 1;
+    }
+    return m->others[0][one] == other + 1 && m->others[1][other] == one + 1 &&
+           cfxi_plan_memory(m->plans[0], one)->kind == cfxi_plan_memory(m->plans[1], other)->kind &&
+           cfxi_plan_memory(m->plans[0], one)->index == cfxi_plan_memory(m->plans[1], other)->index;
+}
+
+static bool match_values(const matching *m, cfx_datum a, cfx_datum b)
+{
+    size_t n;
+    size_t k;
+    const cfx_datum *items = cfx_datum_items(a, &n);
+    const cfx_datum *others = cfx_datum_items(b, &k);
+    if (a.kind != b.kind || n != k)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!match_values(m, items[i], others[i]))
+            return false;
+    return a.kind != CFX_DATUM_TENSOR || match_tensors(m, a.as.tensor, b.as.tensor);
+}
+
+/* Whether the results of one plan share memory as those of the other do: what is written to one of
+ * them later, others may have to see. */
+static bool shares_alike(const cfxi_plan *a, const cfxi_plan *b)
+{
+    const size_t n = a->memories.size + b->memories.size + 1;
+    uint32_t *others = cfxi_base_alloc(a->allocator, n * sizeof *others);
+    if (!others)
+        return false;
+    memset(others, 0, n * sizeof *others);
+    const matching m = {{a, b}, {others, others + a->memories.size}};
+    bool alike = a->outs.size == b->outs.size;
+    for (size_t i = 0; alike && i < a->outs.size; i++)
+        alike = match_values(&m, cfxi_plan_out(a, i)->value, cfxi_plan_out(b, i)->value);
+    cfxi_base_free(a->allocator, others, n * sizeof *others);
+    return alike;
+}
+
 /* Where there are images, the plan is built again: with their channels side by side as far as the
  * program cannot tell, and in the program's own layout wherever it can. */
 cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
@@ -662,7 +904,7 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
     if (plan && finds_layouts) {
         cfx_error why = {0};
         cfxi_plan *turned = plan_with(&from, plan->given.data, &finds_layouts, &why);
-        if (turned && turned->end == plan->end) {
+        if (turned && turned->end == plan->end && shares_alike(plan, turned)) {
             cfxi_plan_free(plan);
             plan = turned;
         } else {
@@ -704,6 +946,7 @@ void cfxi_plan_free(cfxi_plan *plan)
         cfx_datum_release(((cfx_datum *)plan->given.data)[i]);
     cfxi_plan_cut(plan, 0, 0);
     cfxi_base_map_free(&plan->by_header, sizeof(uint64_t), plan->allocator);
+    cfxi_base_map_free(&plan->first_out, sizeof(uint64_t), plan->allocator);
     cfxi_base_vec_free(&plan->given, sizeof(cfx_datum), plan->allocator);
     cfxi_base_vec_free(&plan->memories, sizeof(cfxi_memory *), plan->allocator);
     cfxi_base_vec_free(&plan->tensors, sizeof(cfxi_planned_tensor), plan->allocator);

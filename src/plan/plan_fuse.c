@@ -207,11 +207,19 @@ static bool fits(const cfxi_fuser *f, const cfxi_fusion *u, const cfx_tensor *t)
            (cfxi_plan_lie_in_order(t, so_far) && t->ndim == 4 && t->stride[1] == 4);
 }
 
+/* Whether a step is one of several that are taken together: a sum with a number, beside one column.
+ */
+static bool has_company(const cfxi_fuser *f, uint32_t step)
+{
+    const uint32_t group = f->groups.elements[step].group;
+    return group != CFXI_NONE && cfxi_plan_group(&f->groups, group)->n > 1;
+}
+
 static bool take_constants(const cfxi_fuser *f, cfxi_fusion *u, uint32_t step)
 {
     const cfxi_step *s = cfxi_plan_step(f->plan, step);
     const size_t bytes = 2 * (size_t)u->columns * sizeof(double);
-    if (s->removed || s->kernel || s->num_results != 1 || s->chosen ||
+    if (s->removed || s->kernel || s->num_results != 1 || s->chosen || has_company(f, step) ||
         u->num_steps == CFXI_FUSED_STEPS || !fits(f, u, s->results[0].as.tensor))
         return false;
     double *scale = cfxi_base_alloc(f->plan->allocator, bytes);

@@ -38,6 +38,7 @@ typedef struct cfxi_memory {
     uint32_t same;       /* another memory whose place it takes over (in place); or CFXI_NONE */
     uint32_t part_of;    /* another memory in which it lies, spread: plan_join.h; or CFXI_NONE */
     int64_t part_at;     /* and where it begins there */
+    uint32_t slots;      /* while it is planned: how many tensors in slots see it */
     cfxi_storage storage; /* what planned tensors point to: `planned`, with an address */
 } cfxi_memory;
 
@@ -87,6 +88,8 @@ typedef struct cfxi_plan {
     cfxi_vec steps;          /* of cfxi_step */
     cfxi_vec inputs;         /* of cfxi_slot_value */
     cfxi_vec outs;           /* of cfxi_slot_value */
+    cfxi_hash_map first_out; /* cfx_tensor *, or cfxi_storage * of a constant -> 1 + the first of
+                                the outs that is it, or is copied with all of that memory */
     uint32_t num_inputs;     /* tensors in inputs */
     uint32_t num_results;    /* memories of kind RESULT */
     size_t arena;            /* bytes */
@@ -97,6 +100,11 @@ typedef struct cfxi_plan {
 static inline cfxi_memory *cfxi_plan_memory(const cfxi_plan *p, uint32_t i)
 {
     return ((cfxi_memory **)p->memories.data)[i];
+}
+/* Of planned storage. */
+static inline cfxi_memory *cfxi_plan_memory_with(cfxi_storage *s)
+{
+    return (cfxi_memory *)(void *)((char *)s - offsetof(cfxi_memory, storage));
 }
 static inline cfxi_planned_tensor *cfxi_plan_tensor(const cfxi_plan *p, uint32_t i)
 {
@@ -189,6 +197,13 @@ bool cfxi_plan_is_line(cfx_operator op, const cfx_datum *args, size_t n);
 /* Its result, whose channels lie side by side. INVALID with *err set. */
 cfx_datum cfxi_plan_call_line(cfx_runtime *rt, cfxi_planner *planner, const cfx_datum *args,
                               size_t n, cfx_error *err);
+
+/* Whether a constant that is returned is copied with all of its memory, so that others that share
+ * it still do; not if that is much more: a view of a file. */
+static inline bool cfxi_plan_copies_memory(const cfx_tensor *t)
+{
+    return (size_t)cfxi_tensor_numel(t) * cfxi_tensor_itemsize(t) >= t->storage->size / 2;
+}
 
 /* ---- which values it is for (plan_key.c) --------------------------------------------------- */
 

@@ -384,8 +384,7 @@ static cfx_datum leave_tensor(const cfxi_plan_session *s, uint32_t number, cfx_e
     return cfx_datum_invalid();
 }
 
-/* A constant of the plan is copied: the caller may write to what is returned. What shares its
- * memory is copied with it, unless that is much more: a view of a file. */
+/* A constant of the plan is copied: the caller may write to what is returned. */
 static cfx_tensor *copy_memory(const cfxi_plan_session *s, const cfx_tensor *t, cfx_error *err)
 {
     const int64_t bytes = (int64_t)t->storage->size;
@@ -421,31 +420,23 @@ typedef struct leaving {
     size_t count;
 } leaving;
 
-/* Slots that had one tensor have one again. */
-static cfx_datum find_left(const leaving *l, const cfx_tensor *t)
+/* The number of the first out that is a tensor, or has the memory of a constant, if it is left
+ * already; or CFXI_NONE. */
+static uint32_t find_left(const leaving *l, const void *key)
 {
-    for (size_t i = 0; i < l->count; i++) {
-        const cfx_datum d = cfxi_plan_out(l->s->plan, i)->value;
-        if (d.kind == CFX_DATUM_TENSOR && d.as.tensor == t)
-            return cfx_datum_retain(l->left[i]);
-    }
-    return cfx_datum_invalid();
+    const uint64_t *found = cfxi_base_map_find(&l->s->plan->first_out, key, sizeof *found);
+    return found && *found <= l->count ? (uint32_t)(*found - 1) : CFXI_NONE;
 }
 
 /* A constant, over a copy of its memory that the outs have in common. */
 static cfx_datum leave_constant(leaving *l, const cfx_tensor *t, cfx_error *err)
 {
     const cfxi_plan *plan = l->s->plan;
-    cfx_tensor *copy = NULL;
-    if ((size_t)cfxi_tensor_numel(t) * cfxi_tensor_itemsize(t) < t->storage->size / 2)
+    if (!cfxi_plan_copies_memory(t))
         return copy_elements(l->s, l->rt, t, err);
-    for (size_t i = 0; i < l->count && !copy; i++) {
-        const cfx_datum d = cfxi_plan_out(plan, i)->value;
-        if (l->copies[i] && d.as.tensor->storage == t->storage)
-            copy = cfx_tensor_retain(l->copies[i]);
-    }
-    if (!copy)
-        copy = copy_memory(l->s, t, err);
+    const uint32_t first = find_left(l, t->storage);
+    cfx_tensor *copy = first != CFXI_NONE ? cfx_tensor_retain(l->copies[first])
+                                          : copy_memory(l->s, t, err);
     cfx_tensor *made = copy ? header_like(l->s, t, err) : NULL;
     const bool good =
         made && cfxi_tensor_share(made, copy, t->data - t->storage->data, err) == CFX_OK;
@@ -464,9 +455,9 @@ static cfx_datum leave_constant(leaving *l, const cfx_tensor *t, cfx_error *err)
 static cfx_datum leave(void *ctx, cfx_tensor *t, cfx_error *err)
 {
     leaving *l = ctx;
-    const cfx_datum same = find_left(l, t);
-    if (same.kind != CFX_DATUM_INVALID)
-        return same;
+    const uint32_t same = find_left(l, t);  /* slots that had one tensor have one again */
+    if (same != CFXI_NONE)
+        return cfx_datum_retain(l->left[same]);
     const uint32_t number = cfxi_plan_number(l->s->plan, t);
     return number != CFXI_NONE ? leave_tensor(l->s, number, err)
                                : leave_constant(l, t, err);

@@ -17,6 +17,10 @@ cfxi_memory *cfxi_plan_add_memory(cfxi_plan *plan, cfxi_memory_kind kind, size_t
                                   cfx_error *err)
 {
     const cfx_allocator *allocator = plan->allocator;
+    if (plan->address == 0)
+        plan->address = FIRST_ADDRESS;
+    if (size > UINTPTR_MAX - 2 * CFXI_ALIGN - plan->address)  /* nor would the arena fit */
+        return cfxi_base_nomem(err), NULL;
     cfxi_memory *m = cfxi_base_alloc(allocator, sizeof *m);
     cfxi_memory **place =
         m ? cfxi_plan_push(&plan->memories, sizeof *place, allocator, err) : NULL;
@@ -24,8 +28,6 @@ cfxi_memory *cfxi_plan_add_memory(cfxi_plan *plan, cfxi_memory_kind kind, size_t
         cfxi_base_free(allocator, m, sizeof *m);
         return cfxi_base_nomem(err), NULL;
     }
-    if (plan->address == 0)
-        plan->address = FIRST_ADDRESS;
     *m = (cfxi_memory){.kind = kind, .index = CFXI_NONE, .own = CFXI_NONE, .size = size,
                        .same = CFXI_NONE, .part_of = CFXI_NONE, .first = CFXI_NONE};
     m->storage = (cfxi_storage){.planned = true, .data = (char *)plan->address, .size = size,

@@ -271,6 +271,33 @@ TEST(a_sum_through_a_view_is_part_of_the_product)
     cfx_state_free(weights);
 }
 
+/* A product with a number is one with a constant of one column, too. */
+TEST(one_column)
+{
+    static const int64_t sizes[] = {3, 16};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "w", 1, 16);
+    WEIGHT(weights, "p", 1, 1);
+    CHECK_INT_EQ(1, (int)check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %p = get_attr[target=p]()\n"
+        "  %l = call_function[target=cfx.ops.linear](%x, %w)\n"
+        "  %m = call_function[target=cfx.ops.mul](%l, %p)\n"
+        "  %y = call_function[target=cfx.ops.sigmoid](%m)\n"
+        "  output(%y)\n", weights, sizes, 2));
+    CHECK_INT_EQ(1, (int)check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %p = get_attr[target=p]()\n"
+        "  %l = call_function[target=cfx.ops.linear](%x, %w)\n"
+        "  %y = call_function[target=cfx.ops.add](%l, %p)\n"
+        "  output(%y)\n", weights, sizes, 2));
+    cfx_state_free(weights);
+}
+
 TEST(what_is_known_is_computed_once)
 {
     static const int64_t sizes[] = {4, 3};
@@ -362,6 +389,107 @@ TEST(calls_in_place)
         "  output((%y, %m))\n", NULL, sizes, 4) >= 2);
 }
 
+/* What a call in place gives has the strides of its argument, those of one channel included: a
+ * transposed convolution asks which format they tell. */
+TEST(a_call_in_place_keeps_the_format)
+{
+    static const int64_t sizes[] = {2, 5, 6, 4};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "w", 1, 4, 2, 2);
+    WEIGHT(weights, "t", 1, 3, 2, 2);
+    CHECK(check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %t = get_attr[target=t]()\n"
+        "  %l = call_function[target=cfx.ops.permute](%x, [0, 3, 1, 2])\n"
+        "  %c = call_function[target=cfx.ops.conv2d](%l, %w)\n"
+        "  %s = call_function[target=cfx.ops.sigmoid_](%c)\n"
+        "  %y = call_function[target=cfx.ops.conv_transpose2d](%s, %t)\n"
+        "  output(%y)\n", weights, sizes, 4) >= 2);
+    CHECK(check_plan(  /* so has what one plan leaves to the next */
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %t = get_attr[target=t]()\n"
+        "  %l = call_function[target=cfx.ops.permute](%x, [0, 3, 1, 2])\n"
+        "  %k = call_function[target=cfx.ops.contiguous](%l)\n"
+        "  %c = call_function[target=cfx.ops.conv2d](%k, %w)\n"
+        "  %n = call_function[target=cfx.ops.nonzero](%x)\n"
+        "  %y = call_function[target=cfx.ops.conv_transpose2d](%c, %t)\n"
+        "  output((%y, %n))\n", weights, sizes, 4) >= 2);
+    cfx_state_free(weights);
+}
+
+/* A call in place on a result that lies otherwise than the program has it, also through views and
+ * between stretches: whoever shares its memory sees it. */
+TEST(calls_in_place_and_layouts)
+{
+    static const int64_t sizes[] = {1, 3, 6, 6};
+    static const char *const programs[] = {
+        "  %a = call_function[target=cfx.ops.tril_](%c)\n"
+        "  output((%c, %a))\n",
+        "  %a = call_function[target=cfx.ops.cumsum_](%c, 3)\n"
+        "  %y = call_function[target=cfx.ops.sin](%c)\n"
+        "  output((%c, %y))\n",
+        "  %v = call_function[target=cfx.ops.narrow](%c, 1, 4, 9)\n"
+        "  %a = call_function[target=cfx.ops.mul_](%v, 3)\n"
+        "  output(%c)\n",
+        "  %v = call_function[target=cfx.ops.flatten](%c, 1)\n"
+        "  %a = call_function[target=cfx.ops.tril_](%c)\n"
+        "  %y = call_function[target=cfx.ops.sin](%v)\n"
+        "  output((%c, %y))\n",
+        "  %v = call_function[target=cfx.ops.flatten](%c, 1)\n"
+        "  %a = call_function[target=cfx.ops.relu_](%v)\n"
+        "  output(%c)\n",
+        "  %v = call_function[target=cfx.ops.contiguous](%c)\n"
+        "  %a = call_function[target=cfx.ops.relu_](%v)\n"
+        "  %y = call_function[target=cfx.ops.sin](%c)\n"
+        "  output((%c, %y))\n",
+        "  %v = call_function[target=cfx.ops.permute](%c, [0, 2, 3, 1])\n"
+        "  %t = call_function[target=cfx.ops.select](%v, 0, 0)\n"
+        "  %a = call_function[target=cfx.ops.relu_](%t)\n"
+        "  output((%c, %v))\n",
+    };
+    cfx_state *weights = block_weights();
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "graph():\n"
+                 "  %%x = placeholder[target=x]()\n"
+                 "  %%w = get_attr[target=w1]()\n"
+                 "  %%c = call_function[target=cfx.ops.conv2d](%%x, %%w)\n%s", programs[i]);
+        CHECK(check_plan(text, weights, sizes, 4) >= 1);
+    }
+    cfx_state_free(weights);
+}
+
+/* Results have the strides that the kernel chooses, and views are views: what is written to one is
+ * seen. */
+TEST(sums_by_letters)
+{
+    static const int64_t sizes[] = {3, 3};
+    CHECK(check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %e = call_function[target=cfx.ops.exp](%x)\n"
+        "  %t = call_function[target=cfx.ops.einsum](\"ij->ji\", [%e])\n"
+        "  %d = call_function[target=cfx.ops.einsum](\"ii->i\", [%e])\n"
+        "  %m = call_function[target=cfx.ops.chain_matmul]([%e])\n"
+        "  %a = call_function[target=cfx.ops.mul_](%t, 3)\n"
+        "  %b = call_function[target=cfx.ops.add_](%d, 1)\n"
+        "  %y = call_function[target=cfx.ops.sin](%e)\n"
+        "  output((%y, %m))\n", NULL, sizes, 2) >= 1);
+    CHECK(check_plan(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %e = call_function[target=cfx.ops.exp](%x)\n"
+        "  %a = call_function[target=cfx.ops.einsum](\"bi,bj->jbi\", [%e, %e])\n"
+        "  %b = call_function[target=cfx.ops.einsum](\"ab,bc,cd->da\", [%e, %e, %e])\n"
+        "  %c = call_function[target=cfx.ops.einsum](\"ij,kl->i\", [%e, %e])\n"
+        "  %d = call_function[target=cfx.ops.einsum](\"ij->\", [%e])\n"
+        "  output((%a, %b, %c, %d))\n", NULL, sizes, 2) >= 5);
+}
+
 TEST(branches_and_loops)
 {
     static const int64_t sizes[] = {4, 3};
@@ -408,6 +536,50 @@ TEST(plans_are_bounded)
     }
     CHECK_INT_EQ(2, (int)count_steps(p));
     cfx_program_free(p);
+    cfx_runtime_free(rt);
+}
+
+/* An allocator whose memory ends at 1 GiB: sanitizers do not like to be asked for more. */
+static void *few_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    return size >> 30 ? NULL : malloc(size);
+}
+
+static void few_free(void *ctx, void *ptr, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    free(ptr);
+}
+
+/* Together they have more bytes than there are addresses: 66 intermediate results of 2^58. */
+TEST(results_beyond_all_addresses)
+{
+    cfx_error err = {0};
+    cfx_buffer text;
+    const cfx_allocator few = {few_alloc, few_free, NULL};
+    const cfx_runtime_options options = {.allocator = &few};
+    cfx_runtime *rt = cfx_runtime_new(&options, &err);
+    cfx_buffer_init(&text, NULL);
+    cfxi_out out;
+    cfxi_base_out_begin(&out, cfx_buffer_sink(&text));
+    cfxi_base_out_str(&out, "graph():\n  %x = placeholder[target=x]()\n"
+                      "  %v0 = call_function[target=cfx.ops.expand](%x, [68719476736, 1048576])\n");
+    for (int i = 0; i < 66; i++)
+        cfxi_base_out_printf(&out, "  %%v%d = call_function[target=cfx.ops.%s](%%v%d)\n", i + 1,
+                             i % 2 ? "sin" : "cos", i);
+    cfxi_base_out_str(&out, "  %y = call_function[target=cfx.ops.sum](%v66)\n  output(%y)\n");
+    CHECK_INT_EQ(CFX_OK, cfxi_base_out_end(&out, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_buffer_append(&text, "", 1));
+    cfx_program *p = program_of(text.data, NULL, &few, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_compile(p, NULL, &err));
+    const cfx_datum x = cfx_datum_tensor(random_tensor(NULL, 0, false));
+    CHECK_INT_EQ(CFX_DATUM_INVALID, (int)cfx_program_run(p, rt, &x, 1, &err).kind);
+    CHECK_INT_EQ(CFX_E_NOMEM, err.status);
+    cfx_datum_release(x);
+    cfx_program_free(p);
+    cfx_buffer_free(&text);
     cfx_runtime_free(rt);
 }
 

@@ -33,6 +33,7 @@ typedef struct einsum {
     labels out;
     uint8_t rank[LABELS];   /* the order: those of the result first */
     size_t num_ellipsis;    /* dimensions that "..." stands for */
+    bool plans;             /* finds the strides of the result, and computes nothing */
 } einsum;
 
 /* ---- reading the equation ------------------------------------------------------------------ */
@@ -188,49 +189,6 @@ static cfx_status read_equation(einsum *e, cfxi_call *c, labels *terms)
     return CFX_OK;
 }
 
-/* ---- rule ---------------------------------------------------------------------------------- */
-
-/* Whether something is summed over that is no product's: a label that only one operand has. Such
- * sums of integers are int64, as sum()'s are; those inside matrix products keep the type. */
-static bool sums_alone(const einsum *e, const labels *terms)
-{
-    uint8_t have[LABELS] = {0};
-    for (size_t i = 0; i < e->n; i++) {
-        set seen = 0;
-        for (size_t d = 0; d < terms[i].n; d++) {
-            const uint8_t label = terms[i].at[d];
-            const bool counts = e->n == 1 || e->tensors[i].as.tensor->size[d] != 1;
-            have[label] = (uint8_t)(have[label] + (counts && !IN(seen, label)));
-            seen |= (set)1 << label;
-        }
-    }
-    for (size_t d = 0; d < e->out.n; d++)
-        have[e->out.at[d]] = 0;
-    for (size_t label = 0; label < LABELS; label++)
-        if (have[label] == 1)
-            return true;
-    return false;
-}
-
-cfx_status cfxi_rule_einsum(cfxi_call *c)
-{
-    einsum e;
-    labels terms[CFXI_MOST_PARAMS];
-    int64_t sizes[CFX_MAX_DIMS];
-    CFX_TRY(read_equation(&e, c, terms));
-    cfx_dtype dtype = (cfx_dtype)e.tensors[0].as.tensor->dtype;
-    for (size_t i = 1; i < e.n; i++)
-        if (e.tensors[i].as.tensor->dtype != dtype)
-            return cfxi_fail(c, CFX_E_SHAPE, "expected m1 and m2 to have the same dtype, but got: "
-                             "%s != %s", cfx_dtype_name(dtype),
-                             cfx_dtype_name((cfx_dtype)e.tensors[i].as.tensor->dtype));
-    for (size_t d = 0; d < e.out.n; d++)
-        sizes[d] = e.size[e.out.at[d]];
-    if ((cfx_dtype_is_integer(dtype) || dtype == CFX_DTYPE_BOOL) && sums_alone(&e, terms))
-        dtype = CFX_DTYPE_INT64;
-    return cfxi_rt_result(c, 0, dtype, sizes, e.out.n);
-}
-
 /* ---- operands ------------------------------------------------------------------------------ */
 
 static int find(const operand *o, uint8_t label)
@@ -376,7 +334,10 @@ static cfx_status result_of(const einsum *e, const operand *a, const operand *b,
                 out->label[ndim] = label;
                 sizes[ndim++] = db >= 0 && size == 1 ? b->t.size[db] : size;
             }
-    out->owner = cfx_tensor_new((cfx_dtype)a->t.dtype, sizes, ndim, e->c->rt->allocator, e->c->err);
+    const cfx_allocator *allocator = e->c->rt->allocator;
+    const cfx_dtype dtype = (cfx_dtype)a->t.dtype;
+    out->owner = e->plans ? cfxi_tensor_header(dtype, sizes, ndim, allocator, e->c->err)
+                          : cfx_tensor_new(dtype, sizes, ndim, allocator, e->c->err);
     if (!out->owner)
         return e->c->err->status;
     out->t = cfxi_linalg_shown(out->owner);
@@ -385,15 +346,13 @@ static cfx_status result_of(const einsum *e, const operand *a, const operand *b,
 
 static const cfxi_factors plain_product = {.alpha = {1, 0}};
 
-/* Sums `o` over these labels: a product with ones. */
-static cfx_status sum_out(const einsum *e, operand *o, set gone)
+/* `o` summed over these labels: a product with ones. */
+static cfx_status multiply_ones(const einsum *e, const operand *o, set kept, set gone,
+                                const operand *out)
 {
-    const set kept = labels_of(o, false) & ~gone;
     const double number[2] = {1, 0};
     double one_memory[2];
-    operand out = {.owner = NULL};
     cfx_tensor rows, *made = NULL;
-    CFX_TRY(result_of(e, o, NULL, &kept, 1, &out));
     cfx_status status = as_matrices(e, o, 0, kept, gone, &rows, &made);
     if (status == CFX_OK) {
         cfx_tensor one = cfxi_linalg_shown(&rows);
@@ -401,13 +360,23 @@ static cfx_status sum_out(const einsum *e, operand *o, set gone)
         one.data = (char *)one_memory;
         one.size[0] = rows.size[1], one.size[1] = 1;
         one.stride[0] = one.stride[1] = 0;
-        cfx_tensor sums = cfxi_linalg_shown(out.owner);
+        cfx_tensor sums = cfxi_linalg_shown(out->owner);
         merge(&sums, 0);
         sums.size[1] = 1, sums.stride[1] = (int64_t)cfxi_tensor_itemsize(&sums);
         sums.ndim = 2;
         status = cfxi_linalg_product(e->c, &sums, &rows, &one, &plain_product);
     }
     cfx_tensor_release(made);
+    return status;
+}
+
+/* Sums `o` over these labels. */
+static cfx_status sum_out(const einsum *e, operand *o, set gone)
+{
+    const set kept = labels_of(o, false) & ~gone;
+    operand out = {.owner = NULL};
+    CFX_TRY(result_of(e, o, NULL, &kept, 1, &out));
+    const cfx_status status = e->plans ? CFX_OK : multiply_ones(e, o, kept, gone, &out);
     if (status != CFX_OK) {
         cfx_tensor_release(out.owner);
         return status;
@@ -417,39 +386,60 @@ static cfx_status sum_out(const einsum *e, operand *o, set gone)
     return CFX_OK;
 }
 
+/* A tensor of its own over an operand, with a dimension for each of these labels, by rank. INVALID
+ * with an error set. */
+static cfx_datum view_of(const einsum *e, const operand *o, set wanted)
+{
+    cfx_tensor t = cfxi_linalg_shown(&o->t);
+    t.ndim = 0;
+    append_labels(e, o, wanted, &t);
+    cfx_tensor *made = cfxi_tensor_header((cfx_dtype)t.dtype, t.size, t.ndim,
+                                          e->c->rt->allocator, e->c->err);
+    if (!made)
+        return cfx_datum_invalid();
+    memcpy(made->stride, t.stride, sizeof t.stride);
+    if (cfxi_tensor_share(made, &o->t, 0, e->c->err) == CFX_OK)
+        return cfx_datum_tensor(made);
+    cfx_tensor_release(made);
+    return cfx_datum_invalid();
+}
+
+/* The product of operands, element by element: a tensor with these labels, by rank. */
+static cfx_tensor *product_of(const einsum *e, const operand *a, const operand *b, set all)
+{
+    const cfx_datum args[2] = {view_of(e, a, all), view_of(e, b, all)};
+    cfx_tensor *product = NULL;
+    if (args[0].kind != CFX_DATUM_INVALID && args[1].kind != CFX_DATUM_INVALID)
+        product = cfxi_rt_sub_tensor(e->c, CFX_OPID_mul, args, 2);
+    cfx_datum_release(args[0]);
+    cfx_datum_release(args[1]);
+    return product;
+}
+
+/* Its header alone. */
+static cfx_tensor *describe_product(const einsum *e, const operand *a, const operand *b, set all)
+{
+    cfxi_call c = {.rt = e->c->rt, .err = e->c->err};
+    cfx_tensor shown[2];
+    const cfx_tensor *const tensors[] = {&shown[0], &shown[1]};
+    for (size_t i = 0; i < 2; i++) {
+        shown[i] = cfxi_linalg_shown(e->tensors[0].as.tensor);  /* has memory: strides count */
+        shown[i].ndim = 0;
+        append_labels(e, i ? b : a, all, &shown[i]);
+    }
+    const cfx_status status =
+        cfxi_rt_result_broadcast(&c, 0, (cfx_dtype)a->t.dtype, tensors, 2);
+    return status == CFX_OK ? cfxi_rt_result_at(&c, 0) : NULL;
+}
+
 /* Nothing to sum: the product element by element, in the order of ranks. */
 static cfx_status multiply_elements(const einsum *e, const operand *a, const operand *b,
                                     operand *out)
 {
     const set all = labels_of(a, false) | labels_of(b, false);
-    cfx_datum args[2];
-    cfx_datum product = cfx_datum_invalid();
-    for (size_t i = 0; i < 2; i++) {
-        const operand *o = i ? b : a;
-        cfx_tensor t = cfxi_linalg_shown(&o->t);
-        t.ndim = 0;
-        append_labels(e, o, all, &t);
-        args[i] = cfx_datum_tensor(cfxi_tensor_header((cfx_dtype)t.dtype, t.size, t.ndim,
-                                                      e->c->rt->allocator, e->c->err));
-        if (args[i].kind != CFX_DATUM_TENSOR) {
-            cfx_datum_release(args[0]);
-            return e->c->err->status;
-        }
-        memcpy(args[i].as.tensor->stride, t.stride, sizeof t.stride);
-        cfx_status status = cfxi_tensor_share(args[i].as.tensor, &o->t, 0, e->c->err);
-        if (status != CFX_OK) {
-            cfx_datum_release(args[0]);
-            if (i)
-                cfx_datum_release(args[1]);
-            return status;
-        }
-    }
-    product = cfxi_rt_sub(e->c, CFX_OPID_mul, args, 2);
-    cfx_datum_release(args[0]);
-    cfx_datum_release(args[1]);
-    if (product.kind != CFX_DATUM_TENSOR)
+    out->owner = e->plans ? describe_product(e, a, b, all) : product_of(e, a, b, all);
+    if (!out->owner)
         return e->c->err->status;
-    out->owner = product.as.tensor;
     out->t = cfxi_linalg_shown(out->owner);
     size_t n = 0;
     for (unsigned rank = 0; rank < LABELS; rank++)
@@ -466,6 +456,8 @@ static cfx_status multiply_matrices(const einsum *e, const operand *a, const ope
     const set groups[] = {batch, rows, columns};
     cfx_tensor left, right, *made[2] = {NULL, NULL};
     CFX_TRY(result_of(e, a, b, groups, 3, out));
+    if (e->plans)
+        return CFX_OK;
     cfx_status status = as_matrices(e, a, batch, rows, inner, &left, &made[0]);
     if (status == CFX_OK)
         status = as_matrices(e, b, batch, inner, columns, &right, &made[1]);
@@ -530,7 +522,29 @@ static cfx_status multiply_pair(const einsum *e, operand *a, operand *b, set nee
     return CFX_OK;
 }
 
-/* ---- kernel -------------------------------------------------------------------------------- */
+/* All operands multiplied; `a` becomes the product, and is the caller's also if that fails. */
+static cfx_status multiply_all(const einsum *e, const labels *terms, operand *a)
+{
+    operand b;
+    set wanted = 0;
+    for (size_t d = 0; d < e->out.n; d++)
+        wanted |= (set)1 << e->out.at[d];
+    CFX_TRY(operand_of(e, 0, &terms[0], a));
+    if (e->n == 1 && labels_of(a, false) & ~wanted)  /* of size 1, too: no view then */
+        return sum_out(e, a, labels_of(a, false) & ~wanted);
+    cfx_status status = CFX_OK;
+    for (size_t i = 1; status == CFX_OK && i < e->n; i++) {
+        set needed = wanted;
+        for (size_t later = i + 1; later < e->n; later++)
+            for (size_t d = 0; d < terms[later].n; d++)
+                needed |= (set)1 << terms[later].at[d];
+        status = operand_of(e, i, &terms[i], &b);
+        if (status == CFX_OK)
+            status = multiply_pair(e, a, &b, needed);
+        cfx_tensor_release(b.owner);
+    }
+    return status;
+}
 
 /* The result is `o` with its dimensions in the order of the output. */
 static cfx_status deliver(const einsum *e, const operand *o)
@@ -546,6 +560,64 @@ static cfx_status deliver(const einsum *e, const operand *o)
     }
     return cfxi_rt_result_view(c, 0, o->owner ? o->owner : e->tensors[0].as.tensor, strides, 0);
 }
+
+static cfx_status compute(const einsum *e, const labels *terms)
+{
+    operand product = {.owner = NULL};
+    cfx_status status = multiply_all(e, terms, &product);
+    if (status == CFX_OK)
+        status = deliver(e, &product);
+    cfx_tensor_release(product.owner);
+    return status;
+}
+
+/* ---- rule ---------------------------------------------------------------------------------- */
+
+/* Whether something is summed over that is no product's: a label that only one operand has. Such
+ * sums of integers are int64, as sum()'s are; those inside matrix products keep the type. */
+static bool sums_alone(const einsum *e, const labels *terms)
+{
+    uint8_t have[LABELS] = {0};
+    for (size_t i = 0; i < e->n; i++) {
+        set seen = 0;
+        for (size_t d = 0; d < terms[i].n; d++) {
+            const uint8_t label = terms[i].at[d];
+            const bool counts = e->n == 1 || e->tensors[i].as.tensor->size[d] != 1;
+            have[label] = (uint8_t)(have[label] + (counts && !IN(seen, label)));
+            seen |= (set)1 << label;
+        }
+    }
+    for (size_t d = 0; d < e->out.n; d++)
+        have[e->out.at[d]] = 0;
+    for (size_t label = 0; label < LABELS; label++)
+        if (have[label] == 1)
+            return true;
+    return false;
+}
+
+cfx_status cfxi_rule_einsum(cfxi_call *c)
+{
+    einsum e;
+    labels terms[CFXI_MOST_PARAMS];
+    int64_t sizes[CFX_MAX_DIMS];
+    CFX_TRY(read_equation(&e, c, terms));
+    cfx_dtype dtype = (cfx_dtype)e.tensors[0].as.tensor->dtype;
+    for (size_t i = 1; i < e.n; i++)
+        if (e.tensors[i].as.tensor->dtype != dtype)
+            return cfxi_fail(c, CFX_E_SHAPE, "expected m1 and m2 to have the same dtype, but got: "
+                             "%s != %s", cfx_dtype_name(dtype),
+                             cfx_dtype_name((cfx_dtype)e.tensors[i].as.tensor->dtype));
+    for (size_t d = 0; d < e.out.n; d++)
+        sizes[d] = e.size[e.out.at[d]];
+    if ((cfx_dtype_is_integer(dtype) || dtype == CFX_DTYPE_BOOL) && sums_alone(&e, terms))
+        dtype = CFX_DTYPE_INT64;
+    CFX_TRY(cfxi_rt_result(c, 0, dtype, sizes, e.out.n));
+    e.plans = c->planner != NULL;
+    return e.plans && dtype == (cfx_dtype)e.tensors[0].as.tensor->dtype ? compute(&e, terms)
+                                                                         : CFX_OK;
+}
+
+/* ---- kernel -------------------------------------------------------------------------------- */
 
 /* The same of operands in the result's type. */
 static cfx_status run_converted(cfxi_call *c, const cfx_datum *tensors, size_t n, cfx_dtype dtype)
@@ -574,29 +646,8 @@ cfx_status cfxi_kernel_einsum(cfxi_call *c)
 {
     einsum e;
     labels terms[CFXI_MOST_PARAMS];
-    operand a, b;
-    set wanted = 0;
     CFX_TRY(read_equation(&e, c, terms));
     if (cfxi_rt_result_at(c, 0)->dtype != e.tensors[0].as.tensor->dtype)
         return run_converted(c, e.tensors, e.n, (cfx_dtype)cfxi_rt_result_at(c, 0)->dtype);
-    for (size_t d = 0; d < e.out.n; d++)
-        wanted |= (set)1 << e.out.at[d];
-    CFX_TRY(operand_of(&e, 0, &terms[0], &a));
-    cfx_status status = CFX_OK;
-    if (e.n == 1 && labels_of(&a, false) & ~wanted)  /* of size 1, too: no view then */
-        status = sum_out(&e, &a, labels_of(&a, false) & ~wanted);
-    for (size_t i = 1; status == CFX_OK && i < e.n; i++) {
-        set needed = wanted;
-        for (size_t later = i + 1; later < e.n; later++)
-            for (size_t d = 0; d < terms[later].n; d++)
-                needed |= (set)1 << terms[later].at[d];
-        status = operand_of(&e, i, &terms[i], &b);
-        if (status == CFX_OK)
-            status = multiply_pair(&e, &a, &b, needed);
-        cfx_tensor_release(b.owner);
-    }
-    if (status == CFX_OK)
-        status = deliver(&e, &a);
-    cfx_tensor_release(a.owner);
-    return status;
+    return compute(&e, terms);
 }

@@ -316,7 +316,8 @@ cfx_status cfxi_rule_chain_matmul(cfxi_call *c)
                              i - 1, i);
     }
     const int64_t sizes[] = {m[0].as.tensor->size[0], m[n - 1].as.tensor->size[1]};
-    return cfxi_rt_result(c, 0, (cfx_dtype)m[0].as.tensor->dtype, sizes, 2);
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)m[0].as.tensor->dtype, sizes, 2));
+    return n == 1 ? cfxi_rt_result_view(c, 0, m[0].as.tensor, m[0].as.tensor->stride, 0) : CFX_OK;
 }
 
 /* From the side whose end is the smaller: the products in between stay small. */
