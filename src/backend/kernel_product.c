@@ -195,21 +195,12 @@ static void run_tile(const running *w, const float *a, int64_t row, int64_t rows
     k->tiles->fn[panels - 1][rows - 1](&t);
 }
 
-/* Panels of one tile; what is left over may be a number that there are no tiles of. */
-static int64_t panels_of_tile(const product_kernel *k, int64_t left)
-{
-    int64_t n = smaller(k->tiling.panels, left);
-    while (k->tiles->most_rows[n - 1] < k->tiling.rows)
-        n--;
-    return n;
-}
-
 static void run_rows(const running *w, const float *a, int64_t row, int64_t last_row, int64_t panel,
                      int64_t last_panel)
 {
     const product_kernel *k = w->k;
     for (int64_t n; panel < last_panel; panel += n) {
-        n = panels_of_tile(k, last_panel - panel);
+        n = cfxi_tiles_across(k->tiles->most_rows, k->tiling, last_panel - panel);
         for (int64_t i = row; i < last_row; i += k->tiling.rows)
             run_tile(w, a + (i - row) * k->row, i, smaller(k->tiling.rows, last_row - i), panel, n);
     }
