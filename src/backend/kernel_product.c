@@ -7,7 +7,7 @@
 #include "backend_impl.h"
 
 enum {
-    CHUNK_BYTES = 384 << 10,  /* of weights, that stay in the cache */
+    CHUNK_BYTES = 256 << 10,  /* of weights, that stay in the cache */
     BLOCK_BYTES = 128 << 10,  /* of x */
     FINISHED = 1 << 13,       /* floats of the result that are computed before posts follow */
     PIECES = 4,               /* of work, for each thread */
@@ -172,14 +172,15 @@ typedef struct weights_ahead {
 } weights_ahead;
 
 /* Those behind panel `panel` + n, while `down` tiles of these n panels are computed, in block number
- * `block`. After the last panels of a chunk, they are needed when all blocks are done. */
+ * `block`. After the last panels of a chunk, they are needed when all blocks are done. A single tile
+ * reads its own weights as fast as the machine can. */
 static weights_ahead look_ahead(const product_kernel *k, int64_t panel, int64_t n, int64_t down,
                                 int64_t block)
 {
     const int64_t next = panel + n;
     const int64_t blocks = next % k->chunk == 0 ? k->blocks : 1;
-    const int64_t step =
-        next + n <= k->panels ? n * CFXI_PANEL / (down * blocks) : 0;
+    const bool several = down * blocks > 1 && next + n <= k->panels;
+    const int64_t step = several ? n * CFXI_PANEL / (down * blocks) : 0;
     const int64_t before = blocks > 1 ? block * down * step : 0;
     return (weights_ahead){k->packed + (next * CFXI_PANEL + before) * k->head.problem.k, step};
 }

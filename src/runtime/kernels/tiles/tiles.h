@@ -31,8 +31,8 @@ typedef struct cfxi_sum_tile {
     const float *add;       /* of c's shape; may be c; or NULL */
     int64_t add_row;
     float low, high;        /* -INFINITY, INFINITY: all as it is. NaN stays */
-    const float *next;      /* weights that will be needed soon: tiles of several rows bring so many */
-    int64_t next_step;      /* floats of them into the second-level cache for each k; or 0 */
+    const float *next;      /* what will be read soon: tiles of several rows bring it into the */
+    int64_t next_step;      /* second-level cache, so many floats for each k; or 0 */
 } cfxi_sum_tile;
 
 /* A tile of a fixed number of rows and panels. */
