@@ -9,6 +9,7 @@ enum {
     LATENCY = 4,    /* cycles until a sum can be added to again */
     WAY = 4096,     /* bytes after which lines meet in the first-level cache, */
     MOST_MEET = 9,  /* and how many of them it holds beside others */
+    STREAMS = 4,    /* panels of one row, which waits for memory: more are not read faster */
     CHOICES = 4     /* numbers of rows that are tried for each number of panels */
 };
 
@@ -64,7 +65,7 @@ cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t
     for (int n = 1; n <= CFXI_TILE_MOST_PANELS; n++) {
         const int there = tiles->most_rows[n - 1];
         const int most = meet && there > MOST_MEET ? MOST_MEET : there;
-        if (most == 0 || (n > panels && n > 1))
+        if (most == 0 || (n > panels && n > 1) || (rows == 1 && n > STREAMS))
             continue;
         const int64_t down = (rows + most - 1) / most;
         for (int64_t i = down; i < down + CHOICES; i++) {
