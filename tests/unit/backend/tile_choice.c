@@ -53,12 +53,13 @@ static void check_choices(cfx_isa isa)
 
 TEST(choices) { for_each_isa(check_choices); }
 
-/* A matrix that is larger in one direction never takes less. */
+/* A matrix that is larger in one direction takes longer. (But two rows are computed while one
+ * waits for its sums.) */
 static void check_growth(cfx_isa isa)
 {
     for (int64_t rows = 1; rows < 120; rows++) {
         const double cycles = cfxi_tiles_tiling(isa, rows, 24, 1000).cycles;
-        CHECK(cfxi_tiles_tiling(isa, 2 * rows, 24, 1000).cycles > cycles);
+        CHECK(rows == 1 || cfxi_tiles_tiling(isa, 2 * rows, 24, 1000).cycles > cycles);
         CHECK(cfxi_tiles_tiling(isa, rows, 48, 1000).cycles > cycles);
     }
 }
