@@ -439,10 +439,6 @@ cfx_status cfxi_rt_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src,
 /* n elements of `size` bytes, at any distances (in bytes). */
 void cfxi_rt_move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
                   int64_t to_step);
-/* Rows at `to` become the columns at `from`: both have elements of `size` bytes side by side, and
- * are so many bytes apart. Some 32 rows and columns stay in the cache. */
-void cfxi_rt_transpose(size_t size, int64_t rows, int64_t columns, char *to, int64_t to_row,
-                       const char *from, int64_t from_column);
 /* Makes n elements of `size` bytes of the first at `to`. */
 void cfxi_rt_repeat(size_t size, int64_t n, char *to);
 /* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with

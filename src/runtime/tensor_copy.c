@@ -104,8 +104,8 @@ typedef struct transpose {
         for (int64_t k = 0; k < columns; k++)                                                      \
             ((type *)(to + r * to_row))[k] = ((const type *)(from + k * from_column))[r]
 
-void cfxi_rt_transpose(size_t size, int64_t rows, int64_t columns, char *to, int64_t to_row,
-                       const char *from, int64_t from_column)
+static void transpose_tile(size_t size, int64_t rows, int64_t columns, char *to, int64_t to_row,
+                           const char *from, int64_t from_column)
 {
     switch (size) {
     case 1: TRANSPOSE(uint8_t); break;
@@ -138,9 +138,9 @@ static void transpose_bands(void *ctx, int64_t begin, int64_t end)
         to += row * t->to_row;
         from += row * (int64_t)t->p->size;
         for (int64_t k = 0; k < t->columns; k += TILE)
-            cfxi_rt_transpose(t->p->size, rows, t->columns - k < TILE ? t->columns - k : TILE,
-                              to + k * (int64_t)t->p->size, t->to_row, from + k * t->from_column,
-                              t->from_column);
+            transpose_tile(t->p->size, rows, t->columns - k < TILE ? t->columns - k : TILE,
+                           to + k * (int64_t)t->p->size, t->to_row, from + k * t->from_column,
+                           t->from_column);
     }
 }
 

@@ -148,48 +148,6 @@ TEST(a_permuted_operand_gives_a_permuted_result)
     cfx_runtime_free(rt);
 }
 
-/* two matrices of floats, less one that lies transposed, of any type */
-static void check_turned(cfx_runtime *rt, cfx_dtype dtype, int64_t rows, int64_t n)
-{
-    const int64_t item = (int64_t)cfx_dtype_size(dtype);
-    const int64_t sizes[] = {2, rows, n};
-    const int64_t turned[] = {item * rows * n, item, item * rows};
-    cfx_tensor *a = cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 3, NULL, NULL);
-    cfx_tensor *b = cfx_tensor_new_strided(dtype, sizes, turned, 3, NULL, NULL);
-    float *x = cfx_tensor_data(a);
-    for (int64_t i = 0; i < 2 * rows * n; i++) {
-        x[i] = (float)i;
-        cfxi_tensor_store_float(dtype, b->data + i * item, (double)(i * 7 % 120));
-    }
-    cfx_datum y = run(rt, CFX_OPID_sub, cfx_datum_tensor(cfx_tensor_retain(a)),
-                      cfx_datum_tensor(cfx_tensor_retain(b)), NULL);
-    const float *got = cfx_tensor_data(y.as.tensor);
-    bool same = cfx_tensor_is_contiguous(y.as.tensor);
-    for (int64_t i = 0; same && i < 2 * rows * n; i++) {
-        const int64_t at = i / (rows * n) * rows * n + i % n * rows + i / n % rows;
-        same = got[i] == (float)i - (float)(at * 7 % 120);
-    }
-    CHECK(same);
-    cfx_datum_release(y);
-    cfx_tensor_release(a);
-    cfx_tensor_release(b);
-}
-
-TEST(an_operand_may_lie_transposed)
-{
-    static const int64_t sizes[][2] = {{7, 16}, {8, 15}, {8, 16}, {16, 64}, {17, 65}, {33, 130},
-                                       {100, 49}, {3, 200}, {64, 127}};
-    static const cfx_dtype types[] = {CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT16, CFX_DTYPE_INT64,
-                                      CFX_DTYPE_INT8};
-    for (int isa = CFX_ISA_PLAIN; isa < CFX_ISA_COUNT; isa++) {
-        cfx_runtime *rt = runtime_with(false, isa);
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            for (size_t k = 0; k < sizeof types / sizeof *types; k++)
-                check_turned(rt, types[k], sizes[i][0], sizes[i][1]);
-        cfx_runtime_free(rt);
-    }
-}
-
 TEST(operands_broadcast_and_may_run_backwards)
 {
     cfx_runtime *rt = runtime_with(false, -1);

@@ -181,74 +181,10 @@ static void run_short_rows(const job *j, int64_t n, int64_t rows, char *const *a
     }
 }
 
-/* ---- rows across ---------------------------------------------------------------------------- */
-
-/* Of a plane, as much as is turned at a time; what is smaller is read as it lies. */
-enum { BAND = 16, STRIP = 64, LEAST_BAND = 8, LEAST_STRIP = 16 };
-
-/* Whether the columns of argument k lie side by side, and not its rows: a transposed tensor. */
-static bool is_turned(const job *j, size_t k, const int64_t *step, const int64_t *row_step)
-{
-    const int64_t size = (int64_t)cfxi_tensor_itemsize(j->m->args[k]);
-    return row_step[k + 1] == size && step[k + 1] != size && step[k + 1] != 0;
-}
-
-static bool has_turned(const job *j, const int64_t *step, const int64_t *row_step)
-{
-    bool has = false;
-    for (size_t k = 0; k < j->m->n; k++)
-        has = has || is_turned(j, k, step, row_step);
-    return has;
-}
-
-/* n <= STRIP, rows <= BAND: arguments that are turned are turned back first. */
-static void run_band(const job *j, int64_t n, int64_t rows, char *const *at, const int64_t *step,
-                     const int64_t *row_step)
-{
-    _Alignas(CFXI_ALIGN) char in[3][BAND * STRIP * WIDEST];
-    char *data[4];
-    int64_t steps[4], row_steps[4];
-    const size_t all = j->m->n + 1;
-    memcpy(data, at, all * sizeof *data);
-    memcpy(steps, step, all * sizeof *steps);
-    memcpy(row_steps, row_step, all * sizeof *row_steps);
-    for (size_t k = 0; k < j->m->n; k++) {
-        if (!is_turned(j, k, step, row_step))
-            continue;
-        const size_t size = cfxi_tensor_itemsize(j->m->args[k]);
-        steps[k + 1] = (int64_t)size;
-        row_steps[k + 1] = STRIP * (int64_t)size;
-        cfxi_rt_transpose(size, rows, n, in[k], row_steps[k + 1], at[k + 1], step[k + 1]);
-        data[k + 1] = in[k];
-    }
-    for (int64_t r = 0; r < rows; r++) {
-        run_row(j, n, data, steps);
-        for (size_t k = 0; k < all; k++)
-            data[k] += row_steps[k];
-    }
-}
-
-static void run_turned(const job *j, int64_t n, int64_t rows, char *const *at, const int64_t *step,
-                       const int64_t *row_step)
-{
-    char *data[4];
-    for (int64_t r = 0; r < rows; r += BAND)
-        for (int64_t i = 0; i < n; i += STRIP) {
-            for (size_t k = 0; k < j->m->n + 1; k++)
-                data[k] = at[k] + r * row_step[k] + i * step[k];
-            run_band(j, n - i < STRIP ? n - i : STRIP, rows - r < BAND ? rows - r : BAND, data,
-                     step, row_step);
-        }
-}
-
 static void run_plane(void *ctx, int64_t n, int64_t rows, char *const *at, const int64_t *step,
                       const int64_t *row_step)
 {
     const job *j = ctx;
-    if (rows >= LEAST_BAND && n >= LEAST_STRIP && has_turned(j, step, row_step)) {
-        run_turned(j, n, rows, at, step, row_step);
-        return;
-    }
     if (rows > 1 && n < SHORT_ROW) {
         run_short_rows(j, n, rows, at, step, row_step);
         return;
