@@ -171,9 +171,9 @@ typedef struct weights_ahead {
     int64_t step;  /* floats for each k */
 } weights_ahead;
 
-/* Those behind panel `panel` + n, while `down` tiles of these n panels are computed, in block number
- * `block`. After the last panels of a chunk, they are needed when all blocks are done. A single tile
- * reads its own weights as fast as the machine can. */
+/* Those behind panel `panel` + n, while `down` tiles of these n panels are computed, in block
+ * number `block`. After the last panels of a chunk, they are needed when all blocks are done. A
+ * single tile reads its own weights as fast as the machine can. */
 static weights_ahead look_ahead(const product_kernel *k, int64_t panel, int64_t n, int64_t down,
                                 int64_t block)
 {
