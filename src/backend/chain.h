@@ -38,6 +38,8 @@ typedef struct cfxi_chain {
     cfxi_chain_op ops[CFXI_CHAIN_OPS];
 } cfxi_chain;
 
+/* Makes activations that are written out one function. (chain_known.c) */
+void cfxi_backend_chain_recognise(cfxi_chain *c);
 /* Gives each result a buffer, which is used again once nobody needs what is in it. */
 void cfxi_backend_chain_assign(cfxi_chain *c);
 /* Computes n elements, which lie without gaps in all inputs and in `out`; `out` may be an input. */

@@ -374,15 +374,6 @@ static void run_tile(const running *w, const piece *at, const float *a, int64_t 
     k->dots->tile(&t, (int)rows, (int)panels);
 }
 
-/* Panels of one tile; what is left over may be a number that there are no tiles of. */
-static int64_t panels_of_tile(const bf16_kernel *k, int64_t left)
-{
-    int64_t n = smaller(k->tiling.panels, left);
-    while (k->dots->most_rows[n - 1] < k->tiling.rows)
-        n--;
-    return n;
-}
-
 static void run_piece(const running *w, const piece *at, float *scratch)
 {
     const bf16_kernel *k = w->k;
@@ -390,7 +381,7 @@ static void run_piece(const running *w, const piece *at, float *scratch)
     const bool few = at->end - at->x < FEW_PIXELS;
     copy_lines(w, at, scratch);
     for (int64_t panel = at->first, n; panel < at->stop; panel += n) {
-        n = panels_of_tile(k, at->stop - panel);
+        n = cfxi_tiles_across(k->dots->most_rows, k->tiling, at->stop - panel);
         for (int64_t y = at->y; y < at->last; y++)
             for (int64_t x = at->x; x < at->end; x += k->tiling.rows) {
                 const int64_t rows = smaller(k->tiling.rows, at->end - x);

@@ -382,14 +382,6 @@ static void run_tile(const running *w, const line *at, int64_t i, int64_t n, int
     k->tiles->fn[panels - 1][n - 1](&t);
 }
 
-static int64_t panels_of_tile(const conv_kernel *k, int64_t left)
-{
-    int64_t n = smaller(k->tiling.panels, left);
-    while (k->tiles->most_rows[n - 1] < k->tiling.rows)
-        n--;
-    return n;
-}
-
 /* A piece of work: lines of the result, a stretch of each, and some of the channels of a group. */
 typedef struct piece {
     int64_t image, group, y, x, panel;
@@ -399,7 +391,7 @@ static void run_line(const running *w, const line *at, int64_t panel, int64_t la
 {
     const conv_kernel *k = w->k;
     for (int64_t i = panel, n; i < last; i += n) {
-        n = panels_of_tile(k, last - i);
+        n = cfxi_tiles_across(k->tiles->most_rows, k->tiling, last - i);
         for (int64_t x = 0; x < at->pixels; x += k->tiling.rows)
             run_tile(w, at, x, smaller(k->tiling.rows, at->pixels - x), i, n);
     }

@@ -7,7 +7,7 @@
 #include "backend_impl.h"
 
 enum {
-    CHUNK_BYTES = 384 << 10,  /* of weights, that stay in the cache */
+    CHUNK_BYTES = 256 << 10,  /* of weights, that stay in the cache */
     BLOCK_BYTES = 128 << 10,  /* of x */
     FINISHED = 1 << 13,       /* floats of the result that are computed before posts follow */
     PIECES = 4,               /* of work, for each thread */
@@ -165,9 +165,29 @@ static void finish(const running *w, int64_t row, int64_t rows, int64_t column, 
                              p->out_row, columns, 0, offset);
 }
 
-/* `a` is row number `row`, as it is multiplied by the weights. */
+/* Weights that are brought into the cache while tiles are computed. */
+typedef struct weights_ahead {
+    const float *at;
+    int64_t step;  /* floats for each k */
+} weights_ahead;
+
+/* Those behind panel `panel` + n, while `down` tiles of these n panels are computed, in block
+ * number `block`. After the last panels of a chunk, they are needed when all blocks are done. A
+ * single tile reads its own weights as fast as the machine can. */
+static weights_ahead look_ahead(const product_kernel *k, int64_t panel, int64_t n, int64_t down,
+                                int64_t block)
+{
+    const int64_t next = panel + n;
+    const int64_t blocks = next % k->chunk == 0 ? k->blocks : 1;
+    const bool several = down * blocks > 1 && next + n <= k->panels;
+    const int64_t step = several ? n * CFXI_PANEL / (down * blocks) : 0;
+    const int64_t before = blocks > 1 ? block * down * step : 0;
+    return (weights_ahead){k->packed + (next * CFXI_PANEL + before) * k->head.problem.k, step};
+}
+
+/* `a` is row number `row`, as it is multiplied by the weights; *next those that follow. */
 static void run_tile(const running *w, const float *a, int64_t row, int64_t rows, int64_t panel,
-                     int64_t panels)
+                     int64_t panels, const weights_ahead *next)
 {
     static const int64_t at = 0;
     const product_kernel *k = w->k;
@@ -191,27 +211,25 @@ static void run_tile(const running *w, const float *a, int64_t row, int64_t rows
         .add_row = add ? add->rows[0] : 0,
         .low = k->posts.low,
         .high = k->posts.high,
+        .next = next->at,
+        .next_step = next->step,
     };
     k->tiles->fn[panels - 1][rows - 1](&t);
-}
-
-/* Panels of one tile; what is left over may be a number that there are no tiles of. */
-static int64_t panels_of_tile(const product_kernel *k, int64_t left)
-{
-    int64_t n = smaller(k->tiling.panels, left);
-    while (k->tiles->most_rows[n - 1] < k->tiling.rows)
-        n--;
-    return n;
 }
 
 static void run_rows(const running *w, const float *a, int64_t row, int64_t last_row, int64_t panel,
                      int64_t last_panel)
 {
     const product_kernel *k = w->k;
+    const int64_t down = parts(last_row - row, k->tiling.rows);
     for (int64_t n; panel < last_panel; panel += n) {
-        n = panels_of_tile(k, last_panel - panel);
-        for (int64_t i = row; i < last_row; i += k->tiling.rows)
-            run_tile(w, a + (i - row) * k->row, i, smaller(k->tiling.rows, last_row - i), panel, n);
+        n = cfxi_tiles_across(k->tiles->most_rows, k->tiling, last_panel - panel);
+        weights_ahead next = look_ahead(k, panel, n, down, row / k->block);
+        for (int64_t i = row; i < last_row; i += k->tiling.rows) {
+            run_tile(w, a + (i - row) * k->row, i, smaller(k->tiling.rows, last_row - i), panel, n,
+                     &next);
+            next.at += next.step * k->head.problem.k;
+        }
     }
 }
 

@@ -312,15 +312,6 @@ static bool transform_pixels(const running *w, int64_t first, int64_t n, float *
     return finite;
 }
 
-/* Panels of one tile; what is left over may be a number that there are no tiles of. */
-static int64_t panels_of_tile(const winograd_kernel *k, int64_t left)
-{
-    int64_t n = smaller(k->tiling.panels, left);
-    while (k->tiles->most_rows[n - 1] < k->tiling.rows)
-        n--;
-    return n;
-}
-
 /* One place of all tiles of a block. */
 static void multiply(const winograd_kernel *k, int64_t place, int64_t tiles, int64_t panel,
                      int64_t last, const float *pixels, float *sums)
@@ -331,7 +322,7 @@ static void multiply(const winograd_kernel *k, int64_t place, int64_t tiles, int
     for (int64_t row = 0; row < tiles; row += k->tiling.rows) {
         const int64_t rows = smaller(k->tiling.rows, tiles - row);
         for (int64_t i = panel, n; i < last; i += n) {
-            n = panels_of_tile(k, last - i);
+            n = cfxi_tiles_across(k->tiles->most_rows, k->tiling, last - i);
             const cfxi_sum_tile t = {
                 .a = pixels + place * k->place + row * k->row,
                 .a_row = k->row,

@@ -406,6 +406,7 @@ bool cfxi_plan_group_chain(const cfxi_groups *g, const cfxi_group *group, uint32
         }
         chain->ops[chain->num_ops++] = op;
     }
+    cfxi_backend_chain_recognise(chain);
     cfxi_backend_chain_assign(chain);
     return true;
 }

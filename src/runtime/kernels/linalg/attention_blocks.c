@@ -135,9 +135,7 @@ static void multiply(const work *w, const panel_product *m)
                        .k = m->k, .c_row = m->c_row, .add_row = m->c_row, .low = -INFINITY,
                        .high = INFINITY};
     for (int64_t panel = 0, n; panel < panels; panel += n) {
-        n = smaller(tiling.panels, panels - panel);
-        while (w->tiles->most_rows[n - 1] < tiling.rows)
-            n--;
+        n = cfxi_tiles_across(w->tiles->most_rows, tiling, panels - panel);
         const int64_t column = panel * CFXI_PANEL;
         t.b = m->b + panel * m->step;
         t.columns = m->whole ? n * CFXI_PANEL : smaller(n * CFXI_PANEL, m->columns - column);

@@ -53,9 +53,7 @@ static void multiply_chunk(const tiled *t, int64_t row, int64_t rows, int64_t fi
                        .count = 1, .k = g->k, .c_row = g->c_row, .add_row = g->c_row,
                        .low = -INFINITY, .high = INFINITY};
     for (int64_t panel = 0, n; panel < panels; panel += n) {
-        n = smaller(tiling.panels, panels - panel);
-        while (t->tiles->most_rows[n - 1] < tiling.rows)
-            n--;
+        n = cfxi_tiles_across(t->tiles->most_rows, tiling, panels - panel);
         const int64_t column = (first + panel) * CFXI_PANEL;
         s.b = packed + panel * CFXI_PANEL * g->k;
         s.bias = g->bias ? bias + panel * CFXI_PANEL : NULL;

@@ -31,6 +31,8 @@ typedef struct cfxi_sum_tile {
     const float *add;       /* of c's shape; may be c; or NULL */
     int64_t add_row;
     float low, high;        /* -INFINITY, INFINITY: all as it is. NaN stays */
+    const float *next;      /* what will be read soon: tiles of several rows bring it into the */
+    int64_t next_step;      /* second-level cache, so many floats for each k; or 0 */
 } cfxi_sum_tile;
 
 /* A tile of a fixed number of rows and panels. */
@@ -62,5 +64,8 @@ typedef struct cfxi_tiling {
     double cycles;  /* for one k */
 } cfxi_tiling;
 cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row);
+/* Panels of the next tile of `tiling`, where `left` (at least 1) remain: what is left over may be a
+ * number that there are no tiles of. */
+int64_t cfxi_tiles_across(const int most_rows[], cfxi_tiling tiling, int64_t left);
 
 #endif

@@ -7,8 +7,8 @@
 #include "runtime/vector.h"
 
 #define MOST_PANELS 4
-#define MOST_ROWS {6, 3, 2, 1}
+#define MOST_ROWS {6, 3, 0, 1}
 #define FORMS(X)                                                                                   \
-    X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(2, 1) X(2, 2) X(2, 3) X(3, 1) X(3, 2) X(4, 1)
+    X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(2, 1) X(2, 2) X(2, 3) X(4, 1)
 #include "tiles_vector.h"
 #endif

@@ -27,15 +27,19 @@ INLINE void tile(int rows, int panels, const cfxi_sum_tile *t)
     const int width = panels * VECTORS;
     const int parts = parts_of(rows, panels);
     sums_of_tile sums[MOST_PARTS];
+    const float *next = t->next;
     begin_parts(parts, rows, width, sums, t);
     for (int64_t q = 0; q < t->count; q++) {
         const float *a = t->a + t->a_at[q];
         const float *b = t->b + t->b_at[q];
         int64_t p = 0;
         for (; p + parts <= t->k; p += parts, a += parts, b += parts * CFXI_PANEL) {
-            if (rows >= 4)  /* the machine itself reads ahead what is read in order */
+            if (rows >= 4) {  /* the machine itself reads ahead what is read in order */
                 UNROLL for (int v = 0; v < panels; v++)
                     __builtin_prefetch(b + v * t->b_panel + AHEAD * CFXI_PANEL);
+                __builtin_prefetch(next, 0, 2);
+                next += t->next_step;
+            }
             UNROLL for (int u = 0; u < parts; u++)
                 add_step(rows, width, sums[u], t, a + u, b + u * CFXI_PANEL);
         }
