@@ -67,7 +67,25 @@ INLINE void STORE_SOME(float *to, V x, int64_t n)
 #define INT(x) ((VI)_mm256_cvtps_epi32(x))
 #define FLOAT(x) _mm256_cvtepi32_ps((__m256i)(x))
 #define SELECT(op, a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, op))
-#elif defined(NEON)
+INLINE __m256i FIRST(int64_t n)  /* lanes */
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+INLINE V LOAD_SOME(const float *x, int64_t n) { return _mm256_maskload_ps(x, FIRST(n)); }
+INLINE void STORE_SOME(float *to, V x, int64_t n) { _mm256_maskstore_ps(to, FIRST(n), x); }
+#else
+INLINE V LOAD_SOME(const float *x, int64_t n)
+{
+    return (V){n > 0 ? x[0] : 0, n > 1 ? x[1] : 0, n > 2 ? x[2] : 0};
+}
+INLINE void STORE_SOME(float *to, V x, int64_t n)
+{
+    UNROLL for (int i = 0; i < LANES - 1; i++)
+        if (i < n)
+            to[i] = x[i];
+}
+#endif
+#if defined(NEON)
 /* Predicates have the names of immintrin.h. */
 #define COMPARED_CMP_EQ_OQ(a, b) ((a) == (b))
 #define COMPARED_CMP_NEQ_UQ(a, b) ((a) != (b))
@@ -85,7 +103,7 @@ INLINE V MIN(V a, V b) { return SELECT(_CMP_LT_OQ, a, b, a, b); }
 INLINE V NEAREST(V x) { return (V)vrndnq_f32(x); }
 INLINE VI INT(V x) { return (VI)vcvtq_s32_f32(x); }
 INLINE V FLOAT(VI x) { return (V)vcvtq_f32_s32((int32x4_t)x); }
-#else
+#elif LANES == 4
 INLINE V FMA(V a, V b, V c) { return a * b + c; }
 INLINE V MAX(V a, V b)
 {
@@ -106,18 +124,6 @@ INLINE V SCALE(V p, V n)
     const VI whole = INT(n);
     const VI half = whole >> 1;
     return p * (V)((half + 127) << 23) * (V)((whole - half + 127) << 23);
-}
-INLINE V LOAD_SOME(const float *x, int64_t n)
-{
-    float all[LANES] = {0};
-    memcpy(all, x, (size_t)n * sizeof *x);
-    return LOAD(all);
-}
-INLINE void STORE_SOME(float *to, V x, int64_t n)
-{
-    float all[LANES];
-    STORE(all, x);
-    memcpy(to, all, (size_t)n * sizeof *to);
 }
 #endif
 

@@ -201,10 +201,7 @@ static void mean_whole(const cfxi_pooling *p, const float *x, float *y)
 {
     const int64_t count = p->axes[0].count[0] * p->axes[1].count[0] * p->axes[2].count[0];
     const cfxi_floats *loops = cfxi_reduce_floats_of(p->rt->isa);
-    const int64_t n = elements_of(p, false);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += CFXI_RUN)
-        sum += loops->sum(x + i, n - i < CFXI_RUN ? n - i : CFXI_RUN);
+    const double sum = loops->rows.sum(x, elements_of(p, false));
     *y = (float)(sum / (double)(p->divisor ? p->divisor : count));
 }
 

@@ -378,7 +378,7 @@ void cfxi_linalg_attention_blocks(cfxi_attention *a)
     work w = {.a = a,
               .rows = cfxi_linalg_attention_rows_of(a->rt->isa),
               .tiles = cfxi_tiles_of(a->rt->isa),
-              .gemm = cfxi_linalg_gemm_kernel_of(a->rt->isa, CFX_DTYPE_FLOAT32),
+              .gemm = cfxi_linalg_gemm_of(a->rt->isa)->f32,
               .q_row = floats(a->q->stride[a->q->ndim - 2]),
               .k_row = floats(a->k->stride[a->k->ndim - 2]),
               .v_row = floats(a->v->stride[a->v->ndim - 2]),

@@ -19,6 +19,8 @@ enum {
     READS_FOR_A_THREAD = 1 << 17  /* elements, where reading them is the work */
 };
 
+CFXI_ISA_CHOICE(cfxi_gemm_kernels, cfxi_linalg_gemm_of, cfxi_linalg_gemm_all)
+
 typedef struct product {
     cfx_runtime *rt;
     const cfxi_gemm_kernel *kernel;
@@ -377,6 +379,8 @@ cfx_status cfxi_linalg_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gem
             plain_f64(g);
         return CFX_OK;
     }
-    product p = {.rt = rt, .kernel = cfxi_linalg_gemm_kernel_of(rt->isa, dtype), .g = *g};
+    const cfxi_gemm_kernels *kernels = cfxi_linalg_gemm_of(rt->isa);
+    product p = {.rt = rt, .g = *g,
+                 .kernel = dtype == CFX_DTYPE_FLOAT32 ? kernels->f32 : kernels->f64};
     return run_fast(&p, err);
 }

@@ -4,6 +4,8 @@
 
 #include "product_impl.h"
 
+#include "runtime/isa.h"
+
 enum { CFXI_DOT_ROWS = 4, CFXI_DOT_COLUMNS = 4, CFXI_MOST_TILE = 12 * 32 };
 
 /* Where a tile of sums goes: c = alpha * sums + beta * c + bias. Columns of c lie side by side. */
@@ -34,7 +36,12 @@ typedef struct cfxi_gemm_kernel {
                  int64_t count, int64_t k);
 } cfxi_gemm_kernel;
 
-const cfxi_gemm_kernel *cfxi_linalg_gemm_kernel_of(cfx_isa isa, cfx_dtype dtype);
+typedef struct cfxi_gemm_kernels {
+    const cfxi_gemm_kernel *f32, *f64;
+} cfxi_gemm_kernels;
+
+CFXI_ISA_TABLES(cfxi_gemm_kernels, cfxi_linalg_gemm_all)
+const cfxi_gemm_kernels *cfxi_linalg_gemm_of(cfx_isa isa);  /* (gemm.c) */
 
 /* Products of float32 through tiles: whether this is one that they compute; and does it.
  * (gemm_tiles.c) */

@@ -3,6 +3,17 @@
  * the same everywhere. */
 #include "reduce_impl.h"
 
+/* Vectors of 64 bytes that are added up side by side; vectors of which float sums are made. */
+enum { SUMS = LANES == 16 ? 4 : 2, ROW_BLOCK = 64 };
+
+#define NAME(x) f32_##x
+#define REAL float
+#include "float_rows_vector.h"
+
+#define NAME(x) f64_##x
+#define REAL double
+#include "float_rows_vector.h"
+
 enum { MANY = 64, PART = 16 };
 
 /* Lanes onto half as many, until one is left: spelled out, so that they stay in registers. */
@@ -18,23 +29,6 @@ enum { MANY = 64, PART = 16 };
     HALVE(4, statement)                                                                            \
     HALVE(2, statement)                                                                            \
     HALVE(1, statement)
-
-static double sum(const float *x, int64_t n)
-{
-    float lane[MANY] = {0};
-    double total = 0;
-    int64_t i = 0;
-    for (; i + MANY <= n; i += MANY)
-        for (int j = 0; j < MANY; j++)
-            lane[j] += x[i + j];
-    for (; i + PART <= n; i += PART)
-        for (int j = 0; j < PART; j++)
-            lane[j] += x[i + j];
-    for (; i < n; i++)
-        total += x[i];
-    FOLD(lane[j] += lane[k])
-    return total + lane[0];
-}
 
 static void add(double *acc, const float *x, int64_t n)
 {
@@ -93,12 +87,12 @@ static void add_four(double *acc, const float *x, const float *y, const float *z
 EXTREME(most, >)
 EXTREME(least, <)
 
-static void moments(const float *x, int64_t n, double *mean_of, double *squares)
+/* The sum of (x - mean)^2, in double: neither the differences nor their squares are rounded. */
+static double spread(const float *x, int64_t n, double mean)
 {
     double lane[MANY] = {0};
     double all = 0;
     int64_t i = 0;
-    double mean = sum(x, n) / (double)n;
     for (; i + MANY <= n; i += MANY)
         for (int j = 0; j < MANY; j++) {
             double d = x[i + j] - mean;
@@ -108,20 +102,7 @@ static void moments(const float *x, int64_t n, double *mean_of, double *squares)
         all += (x[i] - mean) * (x[i] - mean);
     for (int j = 0; j < MANY; j++)
         all += lane[j];
-    *mean_of = mean;
-    *squares = all;
-}
-
-static void shift(float *y, const float *x, int64_t n, float by)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] - by;
-}
-
-static void scale(float *y, int64_t n, float by)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] *= by;
+    return all;
 }
 
 static void shift_each(float *y, const float *by, int64_t n)
@@ -184,7 +165,13 @@ static double exponentials(float *y, const float *x, int64_t n, float less)
     return total + v_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
+#define ROWS(type)                                                                                 \
+    {                                                                                              \
+        type##_sum, type##_squares, type##_scale, type##_affine, type##_columns, type##_dots,      \
+            type##_blend, type##_gather                                                            \
+    }
+
 const cfxi_floats ISA(cfxi_reduce_floats) = {
-    sum,     add,   add_four, most,       least,      most_row, least_row,
-    moments, shift, scale,    shift_each, scale_each, peak,     exponentials,
+    ROWS(f32), ROWS(f64), add,        add_four,   most, least,        most_row,
+    least_row, spread,    shift_each, scale_each, peak, exponentials,
 };

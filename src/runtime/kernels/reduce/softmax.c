@@ -35,11 +35,11 @@ static void float_lane(const softmax *s, float *y, const float *x)
         sum += f->exponentials(s->log ? NULL : y + at, x + at, n, most);
     }
     if (!s->log) {
-        f->scale(y, s->n, (float)(1 / sum));
+        f->rows.scale(y, y, s->n, 1 / sum, 0);
         return;
     }
-    f->shift(y, x, s->n, most);  /* not most + log(sum) at once: x and most may be large */
-    f->shift(y, y, s->n, (float)log(sum));
+    f->rows.scale(y, x, s->n, 1, -most);  /* not both at once: x and most may be large */
+    f->rows.scale(y, y, s->n, 1, -log(sum));
 }
 
 static void double_lane(const softmax *s, double *y, const double *x)
