@@ -1,6 +1,6 @@
 /* conv_tile_vector.h - the inner loop of convolution: a tile of the output, some channels by three
  * vectors of places, kept in registers while the taps go by; included once for each instruction
- * set, after vector.h and ROWS, the channels that registers hold.
+ * set, after vector.h and ROWS, the channels that registers hold: half of CFXI_TILE_ROWS or all.
  */
 enum { VECTORS = 3, MOST = VECTORS * LANES, MOST_OF_ROW = 4 * LANES };
 
@@ -51,17 +51,22 @@ INLINE void sum_rows(const cfxi_tile *t, int row, int64_t place, int vectors, in
                 store(t->c + (row + r) * t->c_row + place + v * LANES, sums[r][v], PLACES(v));
 }
 
+INLINE void sum_places(const cfxi_tile *t, int row)
+{
+    int64_t place = 0;
+    for (; place + MOST <= t->columns; place += MOST)
+        sum_rows(t, row, place, VECTORS, LANES);
+#define WORK(vectors, left) sum_rows(t, row, place, vectors, left)
+    if (place < t->columns)
+        WITH_VECTORS(t->columns - place, WORK)
+#undef WORK
+}
+
 static void tile(const cfxi_tile *t)
 {
-    for (int row = 0; row < t->rows; row += ROWS) {
-        int64_t place = 0;
-        for (; place + MOST <= t->columns; place += MOST)
-            sum_rows(t, row, place, VECTORS, LANES);
-#define WORK(vectors, left) sum_rows(t, row, place, vectors, left)
-        if (place < t->columns)
-            WITH_VECTORS(t->columns - place, WORK)
-#undef WORK
-    }
+    sum_places(t, 0);
+    if (ROWS < CFXI_TILE_ROWS && t->rows > ROWS)
+        sum_places(t, ROWS);
 }
 
 INLINE void sum_row(const cfxi_tile *t, int64_t place, int vectors, int64_t left)

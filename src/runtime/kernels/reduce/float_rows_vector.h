@@ -1,14 +1,12 @@
 /* float_rows_vector.h - loops over rows of numbers of one type, for one instruction set; included by
- * floats.h for each of them, after vector.h.
- *
- * Expects NAME(x) and REAL. Vectors have 64 bytes; where registers are smaller, gcc takes them
- * apart.
+ * floats.h for each of them, after vector.h. Expects NAME(x) and REAL.
  */
-#define WIDTH ((int)(64 / sizeof(REAL)))
+#define WIDTH ((int)(LANES * sizeof(float) / sizeof(REAL)))  /* elements of a vector */
 #define AT(x, i) (*(const VEC *)((x) + (i)))
 #define VEC NAME(vector)
 
-typedef REAL VEC __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
+typedef REAL VEC __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(REAL)),
+                                may_alias));
 
 INLINE double NAME(total)(VEC x)
 {

@@ -3,8 +3,8 @@
  * the same everywhere. */
 #include "reduce_impl.h"
 
-/* Vectors of 64 bytes that are added up side by side; vectors of which float sums are made. */
-enum { SUMS = LANES == 16 ? 4 : 2, ROW_BLOCK = 64 };
+/* Vectors that are added up side by side; vectors of which sums of floats are made. */
+enum { SUMS = 4, ROW_BLOCK = 64 };
 
 #define NAME(x) f32_##x
 #define REAL float
@@ -87,22 +87,25 @@ static void add_four(double *acc, const float *x, const float *y, const float *z
 EXTREME(most, >)
 EXTREME(least, <)
 
+enum { HALF = LANES / 2 };
+typedef float half __attribute__((vector_size(HALF * sizeof(float)), aligned(sizeof(float)),
+                                  may_alias));
+
 /* The sum of (x - mean)^2, in double: neither the differences nor their squares are rounded. */
 static double spread(const float *x, int64_t n, double mean)
 {
-    double lane[MANY] = {0};
-    double all = 0;
+    f64_vector sums[SUMS] = {{0}};
+    double rest = 0;
     int64_t i = 0;
-    for (; i + MANY <= n; i += MANY)
-        for (int j = 0; j < MANY; j++) {
-            double d = x[i + j] - mean;
-            lane[j] += d * d;
+    for (; i + SUMS * HALF <= n; i += SUMS * HALF)
+        UNROLL for (int v = 0; v < SUMS; v++) {
+            const f64_vector d =
+                __builtin_convertvector(*(const half *)(x + i + v * HALF), f64_vector) - mean;
+            sums[v] += d * d;
         }
     for (; i < n; i++)
-        all += (x[i] - mean) * (x[i] - mean);
-    for (int j = 0; j < MANY; j++)
-        all += lane[j];
-    return all;
+        rest += (x[i] - mean) * (x[i] - mean);
+    return rest + f64_total((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 static void shift_each(float *y, const float *by, int64_t n)
