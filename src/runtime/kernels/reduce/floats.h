@@ -92,7 +92,7 @@ typedef float half __attribute__((vector_size(HALF * sizeof(float)), aligned(siz
                                   may_alias));
 
 /* The sum of (x - mean)^2, in double: neither the differences nor their squares are rounded. */
-static double spread(const float *x, int64_t n, double mean)
+INLINE double spread_around(const float *x, int64_t n, double mean)
 {
     f64_vector sums[SUMS] = {{0}};
     double rest = 0;
@@ -106,6 +106,11 @@ static double spread(const float *x, int64_t n, double mean)
     for (; i < n; i++)
         rest += (x[i] - mean) * (x[i] - mean);
     return rest + f64_total((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+static double spread(const float *x, int64_t n, double mean)
+{
+    return mean == 0 ? spread_around(x, n, 0) : spread_around(x, n, mean);
 }
 
 static void shift_each(float *y, const float *by, int64_t n)
