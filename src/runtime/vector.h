@@ -30,6 +30,7 @@ typedef float V __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeo
                                may_alias));
 typedef int32_t VI __attribute__((vector_size(LANES * sizeof(float))));
 typedef uint32_t VU __attribute__((vector_size(LANES * sizeof(float))));
+typedef double VD __attribute__((vector_size(LANES * sizeof(float))));
 
 INLINE V LOAD(const float *x) { return *(const V *)x; }
 INLINE void STORE(float *to, V x) { *(V *)to = x; }
@@ -40,7 +41,8 @@ INLINE V XOR(V x, V y) { return (V)((VI)x ^ (VI)y); }
 
 /* FMA(a, b, c) = a * b + c; MAX and MIN give the second if one is NaN; NEAREST is a whole number,
  * |x| < 2^22; SCALE(p, n) = p * 2^n for a whole n, also below the normal range; LOAD_SOME reads n
- * < LANES floats and zeros for the rest, STORE_SOME writes n. */
+ * < LANES floats and zeros for the rest, STORE_SOME writes n; WIDEN reads LANES / 2 floats as
+ * doubles. */
 #if LANES == 16
 #define FMA _mm512_fmadd_ps
 #define MAX _mm512_max_ps
@@ -49,6 +51,7 @@ INLINE V XOR(V x, V y) { return (V)((VI)x ^ (VI)y); }
 #define INT(x) ((VI)_mm512_cvtps_epi32(x))
 #define FLOAT(x) _mm512_cvtepi32_ps((__m512i)(x))
 #define SCALE _mm512_scalef_ps
+#define WIDEN(x) ((VD)_mm512_cvtps_pd(_mm256_loadu_ps(x)))
 #define SELECT(op, a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, op), y, x)
 INLINE V LOAD_SOME(const float *x, int64_t n)
 {
@@ -67,6 +70,7 @@ INLINE void STORE_SOME(float *to, V x, int64_t n)
 #define INT(x) ((VI)_mm256_cvtps_epi32(x))
 #define FLOAT(x) _mm256_cvtepi32_ps((__m256i)(x))
 #define SELECT(op, a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, op))
+#define WIDEN(x) ((VD)_mm256_cvtps_pd(_mm_loadu_ps(x)))
 INLINE __m256i FIRST(int64_t n)  /* lanes */
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -103,6 +107,7 @@ INLINE V MIN(V a, V b) { return SELECT(_CMP_LT_OQ, a, b, a, b); }
 INLINE V NEAREST(V x) { return (V)vrndnq_f32(x); }
 INLINE VI INT(V x) { return (VI)vcvtq_s32_f32(x); }
 INLINE V FLOAT(VI x) { return (V)vcvtq_f32_s32((int32x4_t)x); }
+INLINE VD WIDEN(const float *x) { return (VD)vcvt_f64_f32(vld1_f32(x)); }
 #elif LANES == 4
 INLINE V FMA(V a, V b, V c) { return a * b + c; }
 INLINE V MAX(V a, V b)
@@ -117,6 +122,7 @@ INLINE V MIN(V a, V b)
 }
 INLINE V NEAREST(V x) { return (x + 12582912.f) - 12582912.f; }
 INLINE VI INT(V x) { return __builtin_convertvector(x, VI); }
+INLINE VD WIDEN(const float *x) { return (VD){(double)x[0], (double)x[1]}; }
 #endif
 /* In two steps, so that results below the normal range come out right. */
 INLINE V SCALE(V p, V n)

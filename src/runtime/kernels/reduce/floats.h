@@ -87,20 +87,16 @@ static void add_four(double *acc, const float *x, const float *y, const float *z
 EXTREME(most, >)
 EXTREME(least, <)
 
-enum { HALF = LANES / 2 };
-typedef float half __attribute__((vector_size(HALF * sizeof(float)), aligned(sizeof(float)),
-                                  may_alias));
-
 /* The sum of (x - mean)^2, in double: neither the differences nor their squares are rounded. */
 INLINE double spread_around(const float *x, int64_t n, double mean)
 {
-    f64_vector sums[SUMS] = {{0}};
+    enum { HALF = LANES / 2 };
+    VD sums[SUMS] = {{0}};
     double rest = 0;
     int64_t i = 0;
     for (; i + SUMS * HALF <= n; i += SUMS * HALF)
         UNROLL for (int v = 0; v < SUMS; v++) {
-            const f64_vector d =
-                __builtin_convertvector(*(const half *)(x + i + v * HALF), f64_vector) - mean;
+            const VD d = WIDEN(x + i + v * HALF) - mean;
             sums[v] += d * d;
         }
     for (; i < n; i++)
