@@ -13,7 +13,7 @@
 #define ISA(name) name##_avx512
 #elif LANES == 8
 #include <immintrin.h>
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #define ISA(name) name##_avx2
 #elif defined(NEON)
 #include <arm_neon.h>
