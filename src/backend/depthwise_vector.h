@@ -2,8 +2,6 @@
  * once for each instruction set, after vector.h. */
 enum { MOST_PIXELS = 8 };
 
-INLINE V load(const float *x, int64_t n) { return n == LANES ? LOAD(x) : LOAD_SOME(x, n); }
-
 /* `pixels` neighbours from number i on, n channels of each from c on: every weight is loaded once
  * for all of them. */
 INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int64_t c, int64_t n)
@@ -11,24 +9,21 @@ INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int6
     const float *x = t->x + i * t->x_pixel + c;
     V sums[MOST_PIXELS];
     UNROLL for (int k = 0; k < pixels; k++)
-        sums[k] = t->bias ? load(t->bias + c, n) : (V){0};
+        sums[k] = t->bias ? v_load(t->bias + c, n) : (V){0};
     for (int64_t r = 0; r < t->lines; r++)
         for (int64_t s = 0; s < t->places; s++) {
-            const V weight = load(t->w + c + r * t->w_line + s * t->w_place, n);
+            const V weight = v_load(t->w + c + r * t->w_line + s * t->w_place, n);
             const float *at = x + r * t->x_line + s * t->x_place;
             UNROLL for (int k = 0; k < pixels; k++)
-                sums[k] += load(at + k * t->x_pixel, n) * weight;
+                sums[k] += v_load(at + k * t->x_pixel, n) * weight;
         }
     UNROLL for (int k = 0; k < pixels; k++) {
         float *y = t->y + (i + k) * t->y_pixel + c;
         V v = sums[k];
         if (t->add)
-            v += load(t->add + (i + k) * t->add_pixel + c, n);
+            v += v_load(t->add + (i + k) * t->add_pixel + c, n);
         v = v_clamp(v, SET(t->low), SET(t->high));
-        if (n == LANES)
-            STORE(y, v);
-        else
-            STORE_SOME(y, v, n);
+        v_store(y, v, n);
     }
 }
 

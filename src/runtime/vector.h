@@ -30,7 +30,8 @@ typedef float V __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeo
                                may_alias));
 typedef int32_t VI __attribute__((vector_size(LANES * sizeof(float))));
 typedef uint32_t VU __attribute__((vector_size(LANES * sizeof(float))));
-typedef double VD __attribute__((vector_size(LANES * sizeof(float))));
+typedef double VD __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(double)),
+                                 may_alias));
 
 INLINE V LOAD(const float *x) { return *(const V *)x; }
 INLINE void STORE(float *to, V x) { *(V *)to = x; }
@@ -147,11 +148,31 @@ INLINE V v_larger(V a, V b)
 #endif
 }
 
+/* n floats, at most LANES. */
+INLINE V v_load(const float *x, int64_t n) { return n < LANES ? LOAD_SOME(x, n) : LOAD(x); }
+INLINE void v_store(float *to, V x, int64_t n)
+{
+    if (n < LANES)
+        STORE_SOME(to, x, n);
+    else
+        STORE(to, x);
+}
+
 INLINE float v_sum(V x)
 {
     float s[LANES];
     STORE(s, x);
     UNROLL for (int w = LANES / 2; w > 0; w /= 2)
+        UNROLL for (int i = 0; i < w; i++)
+            s[i] += s[i + w];
+    return s[0];
+}
+
+INLINE double vd_sum(VD x)
+{
+    double s[LANES / 2];
+    *(VD *)s = x;
+    UNROLL for (int w = LANES / 4; w > 0; w /= 2)
         UNROLL for (int i = 0; i < w; i++)
             s[i] += s[i + w];
     return s[0];

@@ -5,6 +5,7 @@
 #include "backend/depthwise.h"
 #include "runtime/kernels/conv/pixels.h"
 #include "runtime/kernels/linalg/attention_impl.h"
+#include "runtime/kernels/linalg/gemm_impl.h"
 #include "runtime/kernels/reduce/reduce_impl.h"
 
 #include "test_alloc.h"
@@ -161,8 +162,8 @@ static void check_runs(cfx_runtime *rt)
             CHECK(is_same(plain->most(x, RUN), fast->most(x, RUN)));
             CHECK(is_same(plain->least(x, RUN), fast->least(x, RUN)));
             CHECK(is_same((float)plain->spread(x, RUN, sum), (float)fast->spread(x, RUN, sum)));
-            const double total = plain->exponentials(y, x, RUN, 17.5f);
-            CHECK(is_same((float)total, (float)fast->exponentials(z, x, RUN, 17.5f)));
+            const double total = plain->exponentials(y, x, RUN, 0.5f, 8.75f);
+            CHECK(is_same((float)total, (float)fast->exponentials(z, x, RUN, 0.5f, 8.75f)));
             CHECK(are_same(y, z, RUN));
             if (at % 16)
                 continue;
@@ -210,8 +211,6 @@ TEST(pixels) { for_each_isa(check_pixels); }
 
 static void check_weighing(cfx_runtime *rt)
 {
-    const cfxi_attention_rows *plain = cfxi_linalg_attention_rows_of(CFX_ISA_PLAIN);
-    const cfxi_attention_rows *fast = cfxi_linalg_attention_rows_of(rt->isa);
     uint8_t seen[RUN];
     float added[RUN];
     for (int i = 0; i < RUN; i++) {
@@ -230,8 +229,11 @@ static void check_weighing(cfx_runtime *rt)
                 memcpy(z, y, sizeof y);
                 const uint8_t *mask = kind == 1 ? seen : NULL;
                 const float *more = kind == 2 ? added : NULL;
-                const float want = plain->weigh(y + 1, RUN, 0.125f, mask, more, &before);
-                CHECK(is_same(want, fast->weigh(z + 1, RUN, 0.125f, mask, more, &after)));
+                const float scale = kind ? 0.125f : -0.125f;
+                const float want = cfxi_linalg_weigh(CFX_ISA_PLAIN, y + 1, RUN, scale, mask, more,
+                                                     &before);
+                CHECK(is_same(want, cfxi_linalg_weigh(rt->isa, z + 1, RUN, scale, mask, more,
+                                                      &after)));
                 CHECK(are_same(y + 1, z + 1, RUN));
                 CHECK(is_same(before.most, after.most) && is_same(before.total, after.total));
             }
@@ -248,8 +250,10 @@ static void check_queries(cfx_runtime *rt)
     for (int i = 0; i < KEYS * SIZE; i++)
         k[1 + i] = i % 37 == 5 ? value_of(i / 37 * 2) : usual[i % 7];
     float want[ROWS * SIZE + 1] = {0}, got[ROWS * SIZE + 1] = {0};
-    plain->dots(ROWS, q + 1, SIZE, k + 1, SIZE, KEYS, SIZE, want + 1, KEYS);
-    fast->dots(ROWS, q + 1, SIZE, k + 1, SIZE, KEYS, SIZE, got + 1, KEYS);
+    cfxi_linalg_gemm_of(CFX_ISA_PLAIN)->f32->dots(ROWS, KEYS, SIZE, q + 1, SIZE, k + 1, SIZE,
+                                                  want + 1, KEYS);
+    cfxi_linalg_gemm_of(rt->isa)->f32->dots(ROWS, KEYS, SIZE, q + 1, SIZE, k + 1, SIZE, got + 1,
+                                            KEYS);
     CHECK(are_same(want, got, ROWS * KEYS + 1));
     plain->mix(ROWS, q + 1, SIZE, k + 1, SIZE, KEYS, SIZE, want + 1, SIZE);
     fast->mix(ROWS, q + 1, SIZE, k + 1, SIZE, KEYS, SIZE, got + 1, SIZE);

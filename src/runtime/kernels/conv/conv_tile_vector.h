@@ -15,16 +15,6 @@ enum { VECTORS = 3, MOST = VECTORS * LANES, MOST_OF_ROW = 4 * LANES };
             WORK(1, n);                                                                            \
     }
 
-INLINE V load(const float *x, int64_t n) { return n == LANES ? LOAD(x) : LOAD_SOME(x, n); }
-
-INLINE void store(float *to, V x, int64_t n)
-{
-    if (n == LANES)
-        STORE(to, x);
-    else
-        STORE_SOME(to, x, n);
-}
-
 /* How many places of vector v there are. */
 #define PLACES(v) ((v) + 1 < vectors ? LANES : left)
 
@@ -40,7 +30,7 @@ INLINE void sum_rows(const cfxi_tile *t, int row, int64_t place, int vectors, in
         const float *b = t->b + t->offset[i] + place;
         V line[VECTORS];
         UNROLL for (int v = 0; v < vectors; v++)
-            line[v] = load(b + v * LANES, PLACES(v));
+            line[v] = v_load(b + v * LANES, PLACES(v));
         UNROLL for (int r = 0; r < ROWS; r++)
             UNROLL for (int v = 0; v < vectors; v++)
                 sums[r][v] = FMA(SET(a[r]), line[v], sums[r][v]);
@@ -48,7 +38,7 @@ INLINE void sum_rows(const cfxi_tile *t, int row, int64_t place, int vectors, in
     UNROLL for (int r = 0; r < ROWS; r++)
         if (row + r < t->rows)
             UNROLL for (int v = 0; v < vectors; v++)
-                store(t->c + (row + r) * t->c_row + place + v * LANES, sums[r][v], PLACES(v));
+                v_store(t->c + (row + r) * t->c_row + place + v * LANES, sums[r][v], PLACES(v));
 }
 
 INLINE void sum_places(const cfxi_tile *t, int row)
@@ -77,10 +67,10 @@ INLINE void sum_row(const cfxi_tile *t, int64_t place, int vectors, int64_t left
     for (int64_t i = 0; i < t->k; i++) {
         const float *b = t->b + t->offset[i] + place;
         UNROLL for (int v = 0; v < vectors; v++)
-            sums[v] = FMA(SET(t->a[i]), load(b + v * LANES, PLACES(v)), sums[v]);
+            sums[v] = FMA(SET(t->a[i]), v_load(b + v * LANES, PLACES(v)), sums[v]);
     }
     UNROLL for (int v = 0; v < vectors; v++)
-        store(t->c + place + v * LANES, sums[v], PLACES(v));
+        v_store(t->c + place + v * LANES, sums[v], PLACES(v));
 }
 
 /* Four vectors, whose sums hide the latency of each other. */

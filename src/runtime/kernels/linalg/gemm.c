@@ -284,11 +284,10 @@ static void dots_range(void *ctx, int64_t begin, int64_t end)
     end = smaller(end * CFXI_DOT_COLUMNS, g->n);
     for (int64_t j = begin * CFXI_DOT_COLUMNS; j < end; j += CFXI_DOT_COLUMNS)
         for (int64_t i = 0; i < g->m;) {
-            int64_t left = g->m - i;
-            int rows = left >= CFXI_DOT_ROWS ? CFXI_DOT_ROWS : left >= 2 ? 2 : 1;
+            const int rows = (int)smaller(CFXI_DOT_ROWS, g->m - i);
             place at = {i, j, rows, smaller(CFXI_DOT_COLUMNS, end - j), true};
-            p->kernel->dots(rows, (int)at.columns, g->k, element(p, g->a, i * g->a_row), g->a_row,
-                            element(p, g->b, j * g->b_col), g->b_col, sums);
+            p->kernel->dots(rows, at.columns, g->k, element(p, g->a, i * g->a_row), g->a_row,
+                            element(p, g->b, j * g->b_col), g->b_col, sums, CFXI_DOT_COLUMNS);
             finish(p, at, sums, CFXI_DOT_COLUMNS);
             i += rows;
         }

@@ -26,10 +26,10 @@ typedef struct cfxi_gemm_kernel {
     /* The same, where both lie in place: A with any strides, B with columns side by side. */
     void (*direct)(int rows, int64_t k, const void *a, int64_t a_row, int64_t a_col, const void *b,
                    int64_t b_row, const cfxi_gemm_tile *t);
-    /* Rows of A by rows of B^T, both contiguous along k: a tile of CFXI_DOT_ROWS x
-     * CFXI_DOT_COLUMNS sums, of which `rows` x `columns` are computed (1, 2 or all rows). */
-    void (*dots)(int rows, int columns, int64_t k, const void *a, int64_t a_row, const void *b,
-                 int64_t b_col, void *sums);
+    /* c[i][j] = row i of A by row j of B^T, both contiguous along k: at most CFXI_DOT_ROWS rows,
+     * any number of columns. */
+    void (*dots)(int rows, int64_t columns, int64_t k, const void *a, int64_t a_row, const void *b,
+                 int64_t b_col, void *c, int64_t c_row);
     /* One panel: `count` lines of k elements, `across` apart, their elements `along` apart, laid
      * side by side in lines of `width`; the rest of each line is zero. */
     void (*pack)(void *to, int64_t width, const void *from, int64_t across, int64_t along,

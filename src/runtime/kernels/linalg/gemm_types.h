@@ -6,6 +6,8 @@
  */
 #define NAME(x) f32_##x
 #define REAL float
+#define VEC V
+#define TOTAL v_sum
 #if LANES == 4
 #define BLOCK 1
 #else
@@ -15,6 +17,8 @@
 
 #define NAME(x) f64_##x
 #define REAL double
+#define VEC VD
+#define TOTAL vd_sum
 #if LANES == 4
 #define BLOCK 1
 #else

@@ -1,15 +1,12 @@
 /* gemm_vector.h - the inner loops of matrix products, of one type and instruction set; included
  * twice for each, after vector.h, by gemm_types.h.
  *
- * Expects NAME(x), REAL, COLUMNS (vectors in a row of a tile), ROWS, and BLOCK (the size of square
- * blocks that are transposed in registers: 8 floats, 4 doubles; 1: none). Vectors are gcc's: the
- * tile lies in registers once the loops over it are unrolled.
+ * Expects NAME(x), REAL, VEC (a vector of them) and TOTAL (its sum), COLUMNS (vectors in a row of a
+ * tile), ROWS, and BLOCK (the size of square blocks that are transposed in registers: 8 floats, 4
+ * doubles; 1: none). Vectors are gcc's: the tile lies in registers once the loops over it are
+ * unrolled.
  */
-#define VEC NAME(vec)
-#define WIDTH ((int)(LANES * sizeof(float) / sizeof(REAL)))  /* elements of a vector */
-
-typedef REAL VEC __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(REAL)),
-                                may_alias));
+#define WIDTH ((int)(sizeof(VEC) / sizeof(REAL)))
 
 /* ---- tiles --------------------------------------------------------------------------------- */
 
@@ -100,18 +97,8 @@ static void NAME(direct)(int rows, int64_t k, const void *a, int64_t a_row, int6
 
 /* ---- dot products -------------------------------------------------------------------------- */
 
-INLINE REAL NAME(total)(VEC x)
-{
-    REAL s[WIDTH];
-    *(VEC *)s = x;
-    UNROLL for (int w = WIDTH / 2; w > 0; w /= 2)
-        UNROLL for (int i = 0; i < w; i++)
-            s[i] += s[i + w];
-    return s[0];
-}
-
 INLINE void NAME(dot_tile)(int rows, int columns, int64_t k, const REAL *a, int64_t a_row,
-                           const REAL *b, int64_t b_col, REAL *sums)
+                           const REAL *b, int64_t b_col, REAL *c, int64_t c_row)
 {
     VEC part[CFXI_DOT_ROWS][CFXI_DOT_COLUMNS] = {{{0}}};
     int64_t p = 0;
@@ -127,28 +114,32 @@ INLINE void NAME(dot_tile)(int rows, int columns, int64_t k, const REAL *a, int6
     }
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < columns; j++) {
-            REAL sum = NAME(total)(part[i][j]);
+            REAL sum = TOTAL(part[i][j]);
             for (int64_t q = p; q < k; q++)
                 sum += a[i * a_row + q] * b[j * b_col + q];
-            sums[i * CFXI_DOT_COLUMNS + j] = sum;
+            c[i * c_row + j] = sum;
         }
 }
 
-static void NAME(dots)(int rows, int columns, int64_t k, const void *a, int64_t a_row,
-                       const void *b, int64_t b_col, void *sums)
+INLINE void NAME(dot_rows)(int rows, int64_t columns, int64_t k, const REAL *a, int64_t a_row,
+                           const REAL *b, int64_t b_col, REAL *c, int64_t c_row)
 {
-    if (columns == CFXI_DOT_COLUMNS && rows == CFXI_DOT_ROWS)
-        NAME(dot_tile)(CFXI_DOT_ROWS, CFXI_DOT_COLUMNS, k, a, a_row, b, b_col, sums);
-    else if (columns == CFXI_DOT_COLUMNS && rows == 2)
-        NAME(dot_tile)(2, CFXI_DOT_COLUMNS, k, a, a_row, b, b_col, sums);
-    else if (columns == CFXI_DOT_COLUMNS && rows == 1)
-        NAME(dot_tile)(1, CFXI_DOT_COLUMNS, k, a, a_row, b, b_col, sums);
-    else
-        for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++)
-                NAME(dot_tile)(1, 1, k, (const REAL *)a + i * a_row, 0,
-                               (const REAL *)b + j * b_col, 0,
-                               (REAL *)sums + i * CFXI_DOT_COLUMNS + j);
+    int64_t j = 0;
+    for (; j + CFXI_DOT_COLUMNS <= columns; j += CFXI_DOT_COLUMNS)
+        NAME(dot_tile)(rows, CFXI_DOT_COLUMNS, k, a, a_row, b + j * b_col, b_col, c + j, c_row);
+    for (; j < columns; j++)
+        NAME(dot_tile)(rows, 1, k, a, a_row, b + j * b_col, b_col, c + j, c_row);
+}
+
+static void NAME(dots)(int rows, int64_t columns, int64_t k, const void *a, int64_t a_row,
+                       const void *b, int64_t b_col, void *c, int64_t c_row)
+{
+    switch (rows) {
+    case 1: NAME(dot_rows)(1, columns, k, a, a_row, b, b_col, c, c_row); break;
+    case 2: NAME(dot_rows)(2, columns, k, a, a_row, b, b_col, c, c_row); break;
+    case 3: NAME(dot_rows)(3, columns, k, a, a_row, b, b_col, c, c_row); break;
+    default: NAME(dot_rows)(CFXI_DOT_ROWS, columns, k, a, a_row, b, b_col, c, c_row); break;
+    }
 }
 
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -249,8 +240,9 @@ static const cfxi_gemm_kernel NAME(kernel) = {
     .pack = NAME(pack),
 };
 
-#undef VEC
 #undef WIDTH
 #undef NAME
 #undef REAL
+#undef VEC
+#undef TOTAL
 #undef BLOCK

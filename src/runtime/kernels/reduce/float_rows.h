@@ -10,6 +10,8 @@ typedef struct cfxi_rows {
     double (*sum)(const void *x, int64_t n);
     /* The sum of (x - mean)^2. */
     double (*squares)(const void *x, int64_t n, double mean);
+    /* y += x */
+    void (*add)(void *y, const void *x, int64_t n);
     /* y = x * a + b; y may be x. */
     void (*scale)(void *y, const void *x, int64_t n, double a, double b);
     /* y = (x - mean) * factor * w + b, w and b for each element; either may be NULL. */

@@ -1,22 +1,9 @@
 /* float_rows_vector.h - loops over rows of numbers of one type, for one instruction set; included by
- * floats.h for each of them, after vector.h. Expects NAME(x) and REAL.
+ * floats.h for each of them, after vector.h. Expects NAME(x), REAL, VEC (a
+ * vector of them) and TOTAL (its sum).
  */
-#define WIDTH ((int)(LANES * sizeof(float) / sizeof(REAL)))  /* elements of a vector */
+#define WIDTH ((int)(sizeof(VEC) / sizeof(REAL)))
 #define AT(x, i) (*(const VEC *)((x) + (i)))
-#define VEC NAME(vector)
-
-typedef REAL VEC __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(REAL)),
-                                may_alias));
-
-INLINE double NAME(total)(VEC x)
-{
-    REAL s[WIDTH];
-    *(VEC *)s = x;
-    UNROLL for (int w = WIDTH / 2; w > 0; w /= 2)
-        UNROLL for (int i = 0; i < w; i++)
-            s[i] += s[i + w];
-    return (double)s[0];
-}
 
 /* The sum of x, or with `squares` that of (x - mean)^2. Sums of a block are added up in double:
  * long rows lose nothing. */
@@ -42,7 +29,7 @@ INLINE double NAME(sum_up)(const REAL *x, int64_t n, bool squares, REAL mean)
         }
         UNROLL for (int v = 1; v < SUMS; v++)
             sums[0] += sums[v];
-        total += NAME(total)(sums[0]);
+        total += (double)TOTAL(sums[0]);
     }
     for (; i < n; i++) {
         const double d = (double)(x[i] - mean);
@@ -56,6 +43,17 @@ static double NAME(sum)(const void *x, int64_t n) { return NAME(sum_up)(x, n, fa
 static double NAME(squares)(const void *x, int64_t n, double mean)
 {
     return NAME(sum_up)(x, n, true, (REAL)mean);
+}
+
+static void NAME(add)(void *to, const void *from, int64_t n)
+{
+    REAL *y = to;
+    const REAL *x = from;
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH)
+        *(VEC *)(y + i) += AT(x, i);
+    for (; i < n; i++)
+        y[i] += x[i];
 }
 
 static void NAME(scale)(void *to, const void *from, int64_t n, double by, double plus)
@@ -143,8 +141,8 @@ static void NAME(dots)(const void *gradients, const void *from, const void *weig
             a += p;
             b += p * (AT(x, i) - m);
         }
-        sums[0] += NAME(total)(a);
-        sums[1] += NAME(total)(b);
+        sums[0] += (double)TOTAL(a);
+        sums[1] += (double)TOTAL(b);
     }
     for (; i < n; i++) {
         const double p = (double)g[i] * (w ? (double)w[i] : 1);
@@ -198,6 +196,7 @@ static void NAME(gather)(void *weights, void *biases, const void *gradients, con
 
 #undef WIDTH
 #undef AT
-#undef VEC
 #undef NAME
 #undef REAL
+#undef VEC
+#undef TOTAL

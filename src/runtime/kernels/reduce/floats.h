@@ -8,10 +8,14 @@ enum { SUMS = 4, ROW_BLOCK = 64 };
 
 #define NAME(x) f32_##x
 #define REAL float
+#define VEC V
+#define TOTAL v_sum
 #include "float_rows_vector.h"
 
 #define NAME(x) f64_##x
 #define REAL double
+#define VEC VD
+#define TOTAL vd_sum
 #include "float_rows_vector.h"
 
 enum { MANY = 64, PART = 16 };
@@ -101,7 +105,7 @@ INLINE double spread_around(const float *x, int64_t n, double mean)
         }
     for (; i < n; i++)
         rest += (x[i] - mean) * (x[i] - mean);
-    return rest + f64_total((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    return rest + vd_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 static double spread(const float *x, int64_t n, double mean)
@@ -140,19 +144,21 @@ static float peak(const float *x, int64_t n)
     return all;
 }
 
-static double exponentials(float *y, const float *x, int64_t n, float less)
+INLINE V exponential(V x, float scale, float less) { return v_exp(x * SET(scale) - SET(less)); }
+
+static double exponentials(float *y, const float *x, int64_t n, float scale, float less)
 {
     V sums[4] = {{0}};
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES)
         UNROLL for (int v = 0; v < 4; v++) {
-            const V e = v_exp(LOAD(x + i + v * LANES) - SET(less));
+            const V e = exponential(LOAD(x + i + v * LANES), scale, less);
             if (y)
                 STORE(y + i + v * LANES, e);
             sums[v] += e;
         }
     for (; i + LANES <= n; i += LANES) {
-        const V e = v_exp(LOAD(x + i) - SET(less));
+        const V e = exponential(LOAD(x + i), scale, less);
         if (y)
             STORE(y + i, e);
         sums[0] += e;
@@ -160,7 +166,7 @@ static double exponentials(float *y, const float *x, int64_t n, float less)
     double total = 0;
     if (i < n) {
         float rest[LANES];
-        STORE(rest, v_exp(LOAD_SOME(x + i, n - i) - SET(less)));
+        STORE(rest, exponential(LOAD_SOME(x + i, n - i), scale, less));
         if (y)
             memcpy(y + i, rest, (size_t)(n - i) * sizeof *y);
         for (int64_t j = 0; j < n - i; j++)
@@ -171,8 +177,8 @@ static double exponentials(float *y, const float *x, int64_t n, float less)
 
 #define ROWS(type)                                                                                 \
     {                                                                                              \
-        type##_sum, type##_squares, type##_scale, type##_affine, type##_columns, type##_dots,      \
-            type##_blend, type##_gather                                                            \
+        type##_sum, type##_squares, type##_add, type##_scale, type##_affine, type##_columns,       \
+            type##_dots, type##_blend, type##_gather                                               \
     }
 
 const cfxi_floats ISA(cfxi_reduce_floats) = {

@@ -253,16 +253,13 @@ static void exp_join(exponentials *a, exponentials b)
 /* n <= CFXI_RUN floats at once. */
 static void exp_floats(const cfxi_reduction *k, exponentials *e, const float *x, int64_t n)
 {
-    float y[CFXI_RUN];
     float most = k->floats->most(x, n);
     if (isinf(most) || most != most) {
         for (int64_t i = 0; i < n; i++)
             exp_element(k, e, x, i);
         return;
     }
-    k->floats->rows.scale(y, x, n, 1, -most);
-    cfxi_elementwise_exp_f32(k->rt, n, y, y);
-    exp_join(e, (exponentials){most, {k->floats->rows.sum(y, n), 0}});
+    exp_join(e, (exponentials){most, {k->floats->exponentials(NULL, x, n, 1, most), 0}});
 }
 
 static void exp_run(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first)

@@ -67,8 +67,8 @@ typedef struct cfxi_floats {
     void (*shift_each)(float *y, const float *by, int64_t n);
     void (*scale_each)(float *y, const float *by, int64_t n);
     float (*peak)(const float *x, int64_t n);  /* the greatest; NaN may be passed over */
-    /* y = e^(x - less), and their sum; y may be x, and NULL: only the sum. */
-    double (*exponentials)(float *y, const float *x, int64_t n, float less);
+    /* y = e^(x * scale - less), and their sum; y may be x, and NULL: only the sum. */
+    double (*exponentials)(float *y, const float *x, int64_t n, float scale, float less);
 } cfxi_floats;
 
 CFXI_ISA_TABLES(cfxi_floats, cfxi_reduce_floats)

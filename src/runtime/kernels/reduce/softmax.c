@@ -32,7 +32,7 @@ static void float_lane(const softmax *s, float *y, const float *x)
     double sum = 0;
     for (int64_t at = 0; at < s->n; at += CFXI_RUN) {
         const int64_t n = s->n - at < CFXI_RUN ? s->n - at : CFXI_RUN;
-        sum += f->exponentials(s->log ? NULL : y + at, x + at, n, most);
+        sum += f->exponentials(s->log ? NULL : y + at, x + at, n, 1, most);
     }
     if (!s->log) {
         f->rows.scale(y, y, s->n, 1 / sum, 0);
