@@ -280,15 +280,18 @@ static void dots_range(void *ctx, int64_t begin, int64_t end)
 {
     const product *p = ctx;
     const cfxi_gemm *g = &p->g;
-    double sums[CFXI_DOT_ROWS * CFXI_DOT_COLUMNS];
+    enum { MOST = 16 * CFXI_DOT_COLUMNS };
+    double sums[CFXI_DOT_ROWS * MOST];
+    /* Columns of B that several rows of A pass by must stay in the cache. */
+    const int64_t most = g->m <= CFXI_DOT_ROWS ? MOST : CFXI_DOT_COLUMNS;
     end = smaller(end * CFXI_DOT_COLUMNS, g->n);
-    for (int64_t j = begin * CFXI_DOT_COLUMNS; j < end; j += CFXI_DOT_COLUMNS)
+    for (int64_t j = begin * CFXI_DOT_COLUMNS; j < end; j += most)
         for (int64_t i = 0; i < g->m;) {
             const int rows = (int)smaller(CFXI_DOT_ROWS, g->m - i);
-            place at = {i, j, rows, smaller(CFXI_DOT_COLUMNS, end - j), true};
+            place at = {i, j, rows, smaller(most, end - j), true};
             p->kernel->dots(rows, at.columns, g->k, element(p, g->a, i * g->a_row), g->a_row,
-                            element(p, g->b, j * g->b_col), g->b_col, sums, CFXI_DOT_COLUMNS);
-            finish(p, at, sums, CFXI_DOT_COLUMNS);
+                            element(p, g->b, j * g->b_col), g->b_col, sums, MOST);
+            finish(p, at, sums, MOST);
             i += rows;
         }
 }
