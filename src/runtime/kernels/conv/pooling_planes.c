@@ -71,7 +71,7 @@ ROWS(int64_t)
                 if (first)                                                                         \
                     memcpy(row, from, (size_t)wide * sizeof *row);                                 \
                 else                                                                               \
-                    combine##_row_##type(p, row, from, wide);                                        \
+                    combine##_row_##type(p, row, from, wide);                                      \
             }                                                                                      \
         if (first)                                                                                 \
             memset(row, 0, (size_t)wide * sizeof *row);                                            \

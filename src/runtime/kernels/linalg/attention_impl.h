@@ -67,9 +67,9 @@ typedef struct cfxi_weighed {
     float total;  /* the sum of exponentials, relative to it */
 } cfxi_weighed;
 
-/* n scores become exponentials relative to the greatest so far; returns by what earlier sums must be
- * multiplied. They are scaled, and masked first by bytes (0: not seen) or numbers that are added;
- * both may be NULL. (attention_blocks.c) */
+/* n scores become exponentials relative to the greatest so far; returns by what earlier sums must
+ * be multiplied. They are scaled, and masked first by bytes (0: not seen) or numbers that are
+ * added; both may be NULL. (attention_blocks.c) */
 float cfxi_linalg_weigh(cfx_isa isa, float *scores, int64_t n, float scale, const uint8_t *seen,
                         const float *added, cfxi_weighed *w);
 

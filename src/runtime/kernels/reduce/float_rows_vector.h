@@ -1,6 +1,7 @@
-/* float_rows_vector.h - loops over rows of numbers of one type, for one instruction set; included by
- * floats.h for each of them, after vector.h. Expects NAME(x), REAL, VEC (a
- * vector of them) and TOTAL (its sum).
+/* float_rows_vector.h - loops over rows of numbers of one type, for one instruction set; included
+ * by floats.h for each type, after vector.h.
+ *
+ * Expects NAME(x), REAL, VEC (a vector of them) and TOTAL (its sum).
  */
 #define WIDTH ((int)(sizeof(VEC) / sizeof(REAL)))
 #define AT(x, i) (*(const VEC *)((x) + (i)))
