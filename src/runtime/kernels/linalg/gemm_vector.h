@@ -207,6 +207,10 @@ static void NAME(pack)(void *to_, int64_t width, const void *from_, int64_t acro
 {
     REAL *to = to_;
     const REAL *from = from_;
+    if (width == 1 && along == 1) {
+        memcpy(to, from, (size_t)k * sizeof(REAL));
+        return;
+    }
     if (count < width)
         memset(to, 0, (size_t)(width * k) * sizeof(REAL));
     if (along == 1 && across != 1) {

@@ -50,10 +50,7 @@ static void NAME(add)(void *to, const void *from, int64_t n)
 {
     REAL *y = to;
     const REAL *x = from;
-    int64_t i = 0;
-    for (; i + WIDTH <= n; i += WIDTH)
-        *(VEC *)(y + i) += AT(x, i);
-    for (; i < n; i++)
+    for (int64_t i = 0; i < n; i++)  /* the compiler's vectors: also for what is left of them */
         y[i] += x[i];
 }
 
