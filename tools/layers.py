@@ -31,6 +31,7 @@ ROOMS = {
     "dim": "dim embed/dim",
     "tensor": "tensor datum embed/dlpack embed/tensor",
     "runtime": "runtime library session state embed/runtime",
+    "runtime/loops": "",
     KERNELS + "tiles": "",
     KERNELS + "elementwise": "",
     KERNELS + "reduce": "",
@@ -66,7 +67,8 @@ ROOMS = {
     "emit/c": "",
 }
 # What the internal functions of a room are called, where that is not the last part of its path.
-PREFIX = {"runtime": "rt", "script/evaluate": "eval", "emit/python": "emit_py", "emit/c": "emit_c"}
+PREFIX = {"runtime": "rt", "runtime/loops": "rt", "script/evaluate": "eval",
+          "emit/python": "emit_py", "emit/c": "emit_c"}
 ROWS = ("cfxi_rule_", "cfxi_kernel_", "cfxi_pass_lower")  # functions that a table names
 APART = ("emit/c", "emit/python")  # what both need is in the room above them
 UMBRELLAS = {"cfx.h", "embed/embed.h"}

@@ -9,11 +9,9 @@ enum { MOST_PIXELS = 7, MOST_PLACES = 7 };
 
 /* ---- how sums begin and end ---------------------------------------------------------------- */
 
-INLINE V load(const float *x, int64_t n) { return n == LANES ? LOAD(x) : LOAD_SOME(x, n); }
-
 INLINE void begin(int pixels, V *sums, const cfxi_depthwise_line *t, int64_t c, int64_t n)
 {
-    const V first = t->bias ? load(t->bias + c, n) : (V){0};
+    const V first = t->bias ? v_load(t->bias + c, n) : (V){0};
     UNROLL for (int k = 0; k < pixels; k++)
         sums[k] = first;
 }
@@ -26,12 +24,9 @@ INLINE void finish(int pixels, const V *sums, const cfxi_depthwise_line *t, int6
         float *y = t->y + (i + k) * t->y_pixel + c;
         V v = sums[k];
         if (t->add)
-            v += load(t->add + (i + k) * t->add_pixel + c, n);
+            v += v_load(t->add + (i + k) * t->add_pixel + c, n);
         v = v_clamp(v, SET(t->low), SET(t->high));
-        if (n == LANES)
-            STORE(y, v);
-        else
-            STORE_SOME(y, v, n);
+        v_store(y, v, n);
     }
 }
 
@@ -133,10 +128,10 @@ INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int6
     begin(pixels, sums, t, c, n);
     for (int64_t r = 0; r < t->lines; r++)
         for (int64_t s = first; s < last; s++) {
-            const V weight = load(t->w + c + r * t->w_line + s * t->w_place, n);
+            const V weight = v_load(t->w + c + r * t->w_line + s * t->w_place, n);
             const float *at = t->x + c + r * t->x_line + (from + s * t->gap) * t->x_column;
             UNROLL for (int k = 0; k < pixels; k++)
-                sums[k] += load(at + k * t->step * t->x_column, n) * weight;
+                sums[k] += v_load(at + k * t->step * t->x_column, n) * weight;
         }
     finish(pixels, sums, t, i, c, n);
 }

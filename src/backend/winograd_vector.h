@@ -22,7 +22,7 @@ INLINE V transform(const cfxi_winograd_in *t, int64_t at, int64_t n)
         V y[SIDE];
         UNROLL for (int i = 0; i < SIDE; i++) {
             const float *from = t->pixels[i * SIDE + j] + at;
-            x[i] = n == LANES ? LOAD(from) : LOAD_SOME(from, n);
+            x[i] = v_load(from, n);
         }
         turn_in(x, y);
         UNROLL for (int i = 0; i < SIDE; i++)
@@ -32,10 +32,7 @@ INLINE V transform(const cfxi_winograd_in *t, int64_t at, int64_t n)
         turn_in(half[i], all[i]);
         UNROLL for (int j = 0; j < SIDE; j++) {
             float *to = t->to + (i * SIDE + j) * t->to_place + at;
-            if (n == LANES)
-                STORE(to, all[i][j]);
-            else
-                STORE_SOME(to, all[i][j], n);
+            v_store(to, all[i][j], n);
         }
     }
     return (all[0][0] + all[0][3] + all[3][0] + all[3][3]) * SET(0);
@@ -59,12 +56,9 @@ INLINE void put(const cfxi_winograd_out *t, int which, int64_t at, int64_t n, V 
     if (!t->to[which])
         return;
     if (add)
-        x += n == LANES ? LOAD(add + at) : LOAD_SOME(add + at, n);
+        x += v_load(add + at, n);
     x = v_clamp(x, SET(t->low), SET(t->high));
-    if (n == LANES)
-        STORE(t->to[which] + at, x);
-    else
-        STORE_SOME(t->to[which] + at, x, n);
+    v_store(t->to[which] + at, x, n);
 }
 
 INLINE void transform_back(const cfxi_winograd_out *t, int64_t at, int64_t n)

@@ -13,7 +13,7 @@
 #define ISA(name) name##_avx512
 #elif LANES == 8
 #include <immintrin.h>
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #define ISA(name) name##_avx2
 #elif defined(NEON)
 #include <arm_neon.h>
@@ -30,6 +30,8 @@ typedef float V __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeo
                                may_alias));
 typedef int32_t VI __attribute__((vector_size(LANES * sizeof(float))));
 typedef uint32_t VU __attribute__((vector_size(LANES * sizeof(float))));
+typedef double VD __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(double)),
+                                 may_alias));
 
 INLINE V LOAD(const float *x) { return *(const V *)x; }
 INLINE void STORE(float *to, V x) { *(V *)to = x; }
@@ -40,7 +42,8 @@ INLINE V XOR(V x, V y) { return (V)((VI)x ^ (VI)y); }
 
 /* FMA(a, b, c) = a * b + c; MAX and MIN give the second if one is NaN; NEAREST is a whole number,
  * |x| < 2^22; SCALE(p, n) = p * 2^n for a whole n, also below the normal range; LOAD_SOME reads n
- * < LANES floats and zeros for the rest, STORE_SOME writes n. */
+ * < LANES floats and zeros for the rest, STORE_SOME writes n; WIDEN reads LANES / 2 floats as
+ * doubles. */
 #if LANES == 16
 #define FMA _mm512_fmadd_ps
 #define MAX _mm512_max_ps
@@ -49,6 +52,7 @@ INLINE V XOR(V x, V y) { return (V)((VI)x ^ (VI)y); }
 #define INT(x) ((VI)_mm512_cvtps_epi32(x))
 #define FLOAT(x) _mm512_cvtepi32_ps((__m512i)(x))
 #define SCALE _mm512_scalef_ps
+#define WIDEN(x) ((VD)_mm512_cvtps_pd(_mm256_loadu_ps(x)))
 #define SELECT(op, a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, op), y, x)
 INLINE V LOAD_SOME(const float *x, int64_t n)
 {
@@ -67,7 +71,26 @@ INLINE void STORE_SOME(float *to, V x, int64_t n)
 #define INT(x) ((VI)_mm256_cvtps_epi32(x))
 #define FLOAT(x) _mm256_cvtepi32_ps((__m256i)(x))
 #define SELECT(op, a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, op))
-#elif defined(NEON)
+#define WIDEN(x) ((VD)_mm256_cvtps_pd(_mm_loadu_ps(x)))
+INLINE __m256i FIRST(int64_t n)  /* lanes */
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+INLINE V LOAD_SOME(const float *x, int64_t n) { return _mm256_maskload_ps(x, FIRST(n)); }
+INLINE void STORE_SOME(float *to, V x, int64_t n) { _mm256_maskstore_ps(to, FIRST(n), x); }
+#else
+INLINE V LOAD_SOME(const float *x, int64_t n)
+{
+    return (V){n > 0 ? x[0] : 0, n > 1 ? x[1] : 0, n > 2 ? x[2] : 0};
+}
+INLINE void STORE_SOME(float *to, V x, int64_t n)
+{
+    UNROLL for (int i = 0; i < LANES - 1; i++)
+        if (i < n)
+            to[i] = x[i];
+}
+#endif
+#if defined(NEON)
 /* Predicates have the names of immintrin.h. */
 #define COMPARED_CMP_EQ_OQ(a, b) ((a) == (b))
 #define COMPARED_CMP_NEQ_UQ(a, b) ((a) != (b))
@@ -85,7 +108,8 @@ INLINE V MIN(V a, V b) { return SELECT(_CMP_LT_OQ, a, b, a, b); }
 INLINE V NEAREST(V x) { return (V)vrndnq_f32(x); }
 INLINE VI INT(V x) { return (VI)vcvtq_s32_f32(x); }
 INLINE V FLOAT(VI x) { return (V)vcvtq_f32_s32((int32x4_t)x); }
-#else
+INLINE VD WIDEN(const float *x) { return (VD)vcvt_f64_f32(vld1_f32(x)); }
+#elif LANES == 4
 INLINE V FMA(V a, V b, V c) { return a * b + c; }
 INLINE V MAX(V a, V b)
 {
@@ -99,6 +123,7 @@ INLINE V MIN(V a, V b)
 }
 INLINE V NEAREST(V x) { return (x + 12582912.f) - 12582912.f; }
 INLINE VI INT(V x) { return __builtin_convertvector(x, VI); }
+INLINE VD WIDEN(const float *x) { return (VD){(double)x[0], (double)x[1]}; }
 #endif
 /* In two steps, so that results below the normal range come out right. */
 INLINE V SCALE(V p, V n)
@@ -106,18 +131,6 @@ INLINE V SCALE(V p, V n)
     const VI whole = INT(n);
     const VI half = whole >> 1;
     return p * (V)((half + 127) << 23) * (V)((whole - half + 127) << 23);
-}
-INLINE V LOAD_SOME(const float *x, int64_t n)
-{
-    float all[LANES] = {0};
-    memcpy(all, x, (size_t)n * sizeof *x);
-    return LOAD(all);
-}
-INLINE void STORE_SOME(float *to, V x, int64_t n)
-{
-    float all[LANES];
-    STORE(all, x);
-    memcpy(to, all, (size_t)n * sizeof *to);
 }
 #endif
 
@@ -135,11 +148,31 @@ INLINE V v_larger(V a, V b)
 #endif
 }
 
+/* n floats, at most LANES. */
+INLINE V v_load(const float *x, int64_t n) { return n < LANES ? LOAD_SOME(x, n) : LOAD(x); }
+INLINE void v_store(float *to, V x, int64_t n)
+{
+    if (n < LANES)
+        STORE_SOME(to, x, n);
+    else
+        STORE(to, x);
+}
+
 INLINE float v_sum(V x)
 {
     float s[LANES];
     STORE(s, x);
     UNROLL for (int w = LANES / 2; w > 0; w /= 2)
+        UNROLL for (int i = 0; i < w; i++)
+            s[i] += s[i + w];
+    return s[0];
+}
+
+INLINE double vd_sum(VD x)
+{
+    double s[LANES / 2];
+    *(VD *)s = x;
+    UNROLL for (int w = LANES / 4; w > 0; w /= 2)
         UNROLL for (int i = 0; i < w; i++)
             s[i] += s[i + w];
     return s[0];

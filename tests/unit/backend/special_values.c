@@ -5,6 +5,7 @@
 #include "backend/depthwise.h"
 #include "runtime/kernels/conv/pixels.h"
 #include "runtime/kernels/linalg/attention_impl.h"
+#include "runtime/kernels/linalg/gemm_impl.h"
 #include "runtime/kernels/reduce/reduce_impl.h"
 
 #include "test_alloc.h"
@@ -102,7 +103,7 @@ static bool check_function(cfx_runtime *rt, const function *f, int place)
     const cfxi_scalars s = {.f = {0.5, 2, 1.5}};
     const int64_t n = fill_arguments(f->arguments);
     const void *x[] = {arguments[0] + 1, arguments[1] + 1, arguments[2] + 1};
-    cfxi_elementwise_blocks_plain[f->fn][CFXI_IN_F32](&s, n, x, results[0]);
+    cfxi_elementwise_blocks_plain.fn[f->fn](&s, n, x, results[0]);
     float *to = place < 0 ? results[1] + 3 : arguments[place] + 1;
     cfxi_elementwise_block_of(rt, f->fn, CFXI_IN_F32)(&s, n, x, to);
     return f->tells ? memcmp(results[0], to, (size_t)n) == 0 : are_same(results[0], to, n);
@@ -154,17 +155,15 @@ static void check_runs(cfx_runtime *rt)
     float *x = memory + 1;
     for (int64_t at = 0; at < RUN; at++)
         for (size_t i = 0; i < SPECIALS; i++) {
-            double want[2], got[2];
             float y[RUN], z[RUN];
             fill_run(x, at, specials[i]);
-            CHECK(is_same((float)plain->sum(x, RUN), (float)fast->sum(x, RUN)));
+            const float sum = (float)plain->rows.sum(x, RUN);
+            CHECK(is_same(sum, (float)fast->rows.sum(x, RUN)));
             CHECK(is_same(plain->most(x, RUN), fast->most(x, RUN)));
             CHECK(is_same(plain->least(x, RUN), fast->least(x, RUN)));
-            plain->moments(x, RUN, &want[0], &want[1]);
-            fast->moments(x, RUN, &got[0], &got[1]);
-            CHECK(is_same((float)want[0], (float)got[0]) && is_same((float)want[1], (float)got[1]));
-            const double total = plain->exponentials(y, x, RUN, 17.5f);
-            CHECK(is_same((float)total, (float)fast->exponentials(z, x, RUN, 17.5f)));
+            CHECK(is_same((float)plain->spread(x, RUN, sum), (float)fast->spread(x, RUN, sum)));
+            const double total = plain->exponentials(y, x, RUN, 0.5f, 8.75f);
+            CHECK(is_same((float)total, (float)fast->exponentials(z, x, RUN, 0.5f, 8.75f)));
             CHECK(are_same(y, z, RUN));
             if (at % 16)
                 continue;
@@ -212,8 +211,6 @@ TEST(pixels) { for_each_isa(check_pixels); }
 
 static void check_weighing(cfx_runtime *rt)
 {
-    const cfxi_attention_rows *plain = cfxi_linalg_attention_rows_of(CFX_ISA_PLAIN);
-    const cfxi_attention_rows *fast = cfxi_linalg_attention_rows_of(rt->isa);
     uint8_t seen[RUN];
     float added[RUN];
     for (int i = 0; i < RUN; i++) {
@@ -232,8 +229,11 @@ static void check_weighing(cfx_runtime *rt)
                 memcpy(z, y, sizeof y);
                 const uint8_t *mask = kind == 1 ? seen : NULL;
                 const float *more = kind == 2 ? added : NULL;
-                const float want = plain->weigh(y + 1, RUN, 0.125f, mask, more, &before);
-                CHECK(is_same(want, fast->weigh(z + 1, RUN, 0.125f, mask, more, &after)));
+                const float scale = kind ? 0.125f : -0.125f;
+                const float want = cfxi_linalg_weigh(CFX_ISA_PLAIN, y + 1, RUN, scale, mask, more,
+                                                     &before);
+                CHECK(is_same(want, cfxi_linalg_weigh(rt->isa, z + 1, RUN, scale, mask, more,
+                                                      &after)));
                 CHECK(are_same(y + 1, z + 1, RUN));
                 CHECK(is_same(before.most, after.most) && is_same(before.total, after.total));
             }
@@ -250,8 +250,10 @@ static void check_queries(cfx_runtime *rt)
     for (int i = 0; i < KEYS * SIZE; i++)
         k[1 + i] = i % 37 == 5 ? value_of(i / 37 * 2) : usual[i % 7];
     float want[ROWS * SIZE + 1] = {0}, got[ROWS * SIZE + 1] = {0};
-    plain->dots(ROWS, q + 1, SIZE, k + 1, SIZE, KEYS, SIZE, want + 1, KEYS);
-    fast->dots(ROWS, q + 1, SIZE, k + 1, SIZE, KEYS, SIZE, got + 1, KEYS);
+    cfxi_linalg_gemm_of(CFX_ISA_PLAIN)->f32->dots(ROWS, KEYS, SIZE, q + 1, SIZE, k + 1, SIZE,
+                                                  want + 1, KEYS);
+    cfxi_linalg_gemm_of(rt->isa)->f32->dots(ROWS, KEYS, SIZE, q + 1, SIZE, k + 1, SIZE, got + 1,
+                                            KEYS);
     CHECK(are_same(want, got, ROWS * KEYS + 1));
     plain->mix(ROWS, q + 1, SIZE, k + 1, SIZE, KEYS, SIZE, want + 1, SIZE);
     fast->mix(ROWS, q + 1, SIZE, k + 1, SIZE, KEYS, SIZE, got + 1, SIZE);

@@ -1,5 +1,6 @@
 /* image_rows.c - pooling, resizing, padding, joining and scaling of images in every layout, against
- * the plain reference: odd sizes, gaps, NaN and infinity, on each instruction set. */
+ * the plain reference: odd sizes, gaps, NaN and infinity, on each instruction set. Pooling of
+ * planes is the same code there, so it has loops of its own to agree with. */
 #include "row_agreement.h"
 
 static const int last[] = {0, 2, 3, 1};
@@ -32,6 +33,76 @@ TEST(windows)
                             !maximum && draw(3) == 0 ? cfx_datum_int(3)
                                                      : cfx_datum_scalar(CFX_DATUM_INVALID, 0)};
         check_row(maximum ? CFX_OPID_max_pool2d : CFX_OPID_avg_pool2d, args, maximum ? 6 : 7, 1e-6);
+        drop_all(args, 4);
+    }
+}
+
+typedef struct window {
+    bool maximum, counts_padding;
+    int64_t kernel[2], stride[2], before[2];
+} window;
+
+/* What element [n, c, y, x] of the result must be. */
+static double pooled(const cfx_tensor *t, const window *w, const int64_t at[4])
+{
+    double most = -INFINITY, sum = 0;
+    int64_t count = 0;
+    const char *plane = t->data + at[0] * t->stride[0] + at[1] * t->stride[1];
+    for (int64_t i = 0; i < w->kernel[0]; i++)
+        for (int64_t j = 0; j < w->kernel[1]; j++) {
+            const int64_t y = at[2] * w->stride[0] - w->before[0] + i;
+            const int64_t x = at[3] * w->stride[1] - w->before[1] + j;
+            if (y < 0 || y >= t->size[2] || x < 0 || x >= t->size[3])
+                continue;
+            const float v = *(const float *)(plane + y * t->stride[2] + x * t->stride[3]);
+            most = v > most || isnan(v) ? v : most;
+            sum += v;
+            count++;
+        }
+    return w->maximum ? most
+                      : sum / (double)(w->counts_padding ? w->kernel[0] * w->kernel[1] : count);
+}
+
+static bool is_pooled(const cfx_tensor *got, const cfx_tensor *t, const window *w)
+{
+    for (int64_t i = 0; i < cfxi_tensor_numel(got); i++) {
+        const char *at = got->data;
+        int64_t place[4], rest = i;
+        for (size_t d = 4; d-- > 0; rest /= got->size[d]) {
+            place[d] = rest % got->size[d];
+            at += place[d] * got->stride[d];
+        }
+        const double want = pooled(t, w, place);
+        const double y = *(const float *)at;
+        if (isnan(want) ? !isnan(y) : want != y && !(fabs(want - y) <= 1e-6 * (1 + fabs(want))))
+            return false;
+    }
+    return true;
+}
+
+TEST(windows_by_loops)
+{
+    for (int i = 0; i < 200; i++) {
+        int64_t s[4];
+        cfx_datum x = image(s);
+        window w = {.maximum = draw(2), .counts_padding = draw(2)};
+        for (int d = 0; d < 2; d++) {
+            w.kernel[d] = i % 5 == 0 ? s[2 + d] : 1 + draw(s[2 + d] < 4 ? s[2 + d] : 4);
+            w.stride[d] = 1 + draw(3);
+            w.before[d] = i % 5 == 0 ? 0 : draw(w.kernel[d] / 2 + 1);
+        }
+        cfx_datum args[] = {x, pair(w.kernel[0], w.kernel[1]), pair(w.stride[0], w.stride[1]),
+                            pair(w.before[0], w.before[1]),
+                            w.maximum ? cfx_datum_int(1) : cfx_datum_bool(false),
+                            cfx_datum_bool(!w.maximum && w.counts_padding)};
+        const cfx_runtime_options o = {.threads = 1 + (unsigned)draw(3), .limit_isa = true,
+                                       .isa = (cfx_isa)draw(CFX_ISA_COUNT)};
+        cfx_runtime *rt = cfx_runtime_new(&o, NULL);
+        cfx_datum got = cfx_operator_run(
+            rt, w.maximum ? CFX_OPID_max_pool2d : CFX_OPID_avg_pool2d, args, 6, NULL);
+        CHECK(got.kind == CFX_DATUM_TENSOR && is_pooled(got.as.tensor, x.as.tensor, &w));
+        cfx_datum_release(got);
+        cfx_runtime_free(rt);
         drop_all(args, 4);
     }
 }

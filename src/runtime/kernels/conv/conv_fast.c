@@ -13,6 +13,10 @@
  */
 #include "conv_impl.h"
 
+#include "runtime/kernels/linalg/gemm_impl.h"
+
+CFXI_ISA_CHOICE(cfxi_conv_tiles, cfxi_conv_tiles_of, cfxi_conv_tiles_all)
+
 /* ---- an axis ------------------------------------------------------------------------------- */
 
 /* Places q < n of the output, at first + q * step; tap j reads place q * in_step + start +
@@ -108,7 +112,7 @@ typedef struct plan {
     size_t copy_bytes;   /* of a band */
     int64_t chunks;      /* parts that the blocks of a group are computed in */
     bool framed;         /* every copy has its zeros at the same places: they are set once */
-    cfxi_tile_fn *tile;
+    void (*tile)(const cfxi_tile *t);
     atomic_bool failed;
 } plan;
 
@@ -215,19 +219,15 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end)
     const plan *q = ctx;
     const cfxi_conv *p = &q->conv;
     const axis *a = q->axes;
-    cfxi_tile_pack_fn *pack = cfxi_conv_tile_pack_for(q->rt->isa);
+    const cfxi_gemm_kernel *kernel = cfxi_linalg_gemm_of(q->rt->isa)->f32;
     bool dense = has_dense_rows(q);
     for (int64_t item = begin; item < end; item++) {
         int64_t first = item % q->blocks * q->tile_rows;
         int64_t rows = least(q->tile_rows, p->out_channels - first);
         const float *w = (const float *)p->w + item / q->blocks * p->wg + first * p->ws[0];
         float *to = q->packed + item * q->k * q->tile_rows;
-        if (dense && rows == CFXI_TILE_ROWS) {
-            pack(to, w, p->ws[0], q->k);
-            continue;
-        }
-        if (dense && q->tile_rows == 1) {
-            memcpy(to, w, (size_t)q->k * sizeof *to);
+        if (dense) {
+            kernel->pack(to, q->tile_rows, w, p->ws[0], 1, rows, q->k);
             continue;
         }
         for (int64_t c = 0; c < p->in_channels; c++)
@@ -532,7 +532,8 @@ cfx_status cfxi_conv_fast(cfx_runtime *rt, const cfxi_conv *p, cfx_error *err)
         flatten(&q.conv);
     q.by_row = p->in_channels == 1 && p->out_channels <= 2;
     q.tile_rows = q.by_row ? 1 : CFXI_TILE_ROWS;
-    q.tile = q.by_row ? cfxi_conv_tile_row_for(rt->isa) : cfxi_conv_tile_for(rt->isa);
+    const cfxi_conv_tiles *tiles = cfxi_conv_tiles_of(rt->isa);
+    q.tile = q.by_row ? tiles->row : tiles->tile;
     int64_t *next = room;
     for (size_t d = 0; d < CFXI_SPATIAL; next += 4 * p->kernel[d++]) {
         q.axes[d].tap = next;

@@ -2,6 +2,7 @@
 #ifndef CFXI_CONV_IMPL_H
 #define CFXI_CONV_IMPL_H
 
+#include "runtime/isa.h"
 #include "runtime/spatial.h"
 
 /* Sizes and strides for depth, height, width; a flat image has depth 1. Strides in elements. */
@@ -38,12 +39,13 @@ void cfxi_conv_plain(cfx_runtime *rt, cfx_dtype dtype, const cfxi_conv *p);
 bool cfxi_conv_fast_pays(const cfxi_conv *p);
 cfx_status cfxi_conv_fast(cfx_runtime *rt, const cfxi_conv *p, cfx_error *err);
 
-/* ---- tiles (conv_tile.c) ------------------------------------------------------------------- */
+/* ---- tiles (conv_tile_vector.h) ------------------------------------------------------------ */
 
 enum { CFXI_TILE_ROWS = 8, CFXI_TILE_COLUMNS = 48 };
 
 /* c[r][j] = bias[r] + sum over i < k of a[i][r] * b[offset[i] + j], for rows r < rows <=
- * CFXI_TILE_ROWS and columns j < columns <= CFXI_TILE_COLUMNS. a has CFXI_TILE_ROWS for each i. */
+ * CFXI_TILE_ROWS and columns j < columns <= CFXI_TILE_COLUMNS. a has CFXI_TILE_ROWS for each i, and
+ * there are as many biases. */
 typedef struct cfxi_tile {
     int64_t k;
     const float *a;
@@ -55,13 +57,13 @@ typedef struct cfxi_tile {
     int rows;
     int columns;
 } cfxi_tile;
-typedef void cfxi_tile_fn(const cfxi_tile *t);
-cfxi_tile_fn *cfxi_conv_tile_for(cfx_isa isa);
-/* The same with one row: a has one number for each i, any number of columns. */
-cfxi_tile_fn *cfxi_conv_tile_row_for(cfx_isa isa);
 
-/* to[i][r] = from[r * row + i], for CFXI_TILE_ROWS rows and i < k: weights as tiles have them. */
-typedef void cfxi_tile_pack_fn(float *to, const float *from, int64_t row, int64_t k);
-cfxi_tile_pack_fn *cfxi_conv_tile_pack_for(cfx_isa isa);
+typedef struct cfxi_conv_tiles {
+    void (*tile)(const cfxi_tile *t);
+    void (*row)(const cfxi_tile *t);  /* one row: a has one for each i; any number of columns */
+} cfxi_conv_tiles;
+
+CFXI_ISA_TABLES(cfxi_conv_tiles, cfxi_conv_tiles_all)
+const cfxi_conv_tiles *cfxi_conv_tiles_of(cfx_isa isa);  /* (conv_fast.c) */
 
 #endif

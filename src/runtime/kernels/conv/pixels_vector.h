@@ -13,29 +13,17 @@
     if (i < (n))                                                                                   \
         WORK(1, (n) - i);
 
-INLINE V load_some(const float *x, int64_t left)
-{
-    return left < LANES ? LOAD_SOME(x, left) : LOAD(x);
-}
-INLINE void store_some(float *y, V x, int64_t left)
-{
-    if (left < LANES)
-        STORE_SOME(y, x, left);
-    else
-        STORE(y, x);
-}
-
 INLINE void most_of(const float *const *x, int64_t count, int64_t i, int width, int64_t left,
                     bool more, float *y)
 {
     V best[4];
     UNROLL for (int v = 0; v < width; v++)
-        best[v] = load_some((more ? y : x[0]) + i + v * LANES, left);
+        best[v] = v_load((more ? y : x[0]) + i + v * LANES, left);
     for (int64_t p = !more; p < count; p++)
         UNROLL for (int v = 0; v < width; v++)
-            best[v] = v_larger(best[v], load_some(x[p] + i + v * LANES, left));
+            best[v] = v_larger(best[v], v_load(x[p] + i + v * LANES, left));
     UNROLL for (int v = 0; v < width; v++)
-        store_some(y + i + v * LANES, best[v], left);
+        v_store(y + i + v * LANES, best[v], left);
 }
 
 static void most(const float *const *x, int64_t count, int64_t n, bool more, float *y)
@@ -50,14 +38,14 @@ INLINE void mean_of(const float *const *x, int64_t count, int64_t i, int width, 
 {
     V sums[4];
     UNROLL for (int v = 0; v < width; v++)
-        sums[v] = load_some(x[0] + i + v * LANES, left);
+        sums[v] = v_load(x[0] + i + v * LANES, left);
     for (int64_t p = 1; p < count; p++)
         UNROLL for (int v = 0; v < width; v++)
-            sums[v] += load_some(x[p] + i + v * LANES, left);
+            sums[v] += v_load(x[p] + i + v * LANES, left);
     UNROLL for (int v = 0; v < width; v++) {
         if (more)
-            sums[v] += load_some(y + i + v * LANES, left);
-        store_some(y + i + v * LANES, sums[v] / SET(by), left);
+            sums[v] += v_load(y + i + v * LANES, left);
+        v_store(y + i + v * LANES, sums[v] / SET(by), left);
     }
 }
 
@@ -73,12 +61,12 @@ INLINE void mix_of(const float *const *x, const float *weights, int64_t count, i
 {
     V sums[4];
     UNROLL for (int v = 0; v < width; v++)
-        sums[v] = load_some(x[0] + i + v * LANES, left) * SET(weights[0]);
+        sums[v] = v_load(x[0] + i + v * LANES, left) * SET(weights[0]);
     for (int64_t p = 1; p < count; p++)
         UNROLL for (int v = 0; v < width; v++)
-            sums[v] = FMA(load_some(x[p] + i + v * LANES, left), SET(weights[p]), sums[v]);
+            sums[v] = FMA(v_load(x[p] + i + v * LANES, left), SET(weights[p]), sums[v]);
     UNROLL for (int v = 0; v < width; v++)
-        store_some(y + i + v * LANES, sums[v], left);
+        v_store(y + i + v * LANES, sums[v], left);
 }
 
 static void mix(const float *const *x, const float *weights, int64_t count, int64_t n, float *y)

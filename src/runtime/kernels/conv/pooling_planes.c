@@ -17,32 +17,17 @@ static int64_t elements_of(const cfxi_pooling *p, bool out)
 
 /* ---- combining ----------------------------------------------------------------------------- */
 
-/* What is not a number wins. The vectors are of what every machine has; the loads bound these. */
+/* What is not a number wins. */
 #define LARGER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 
-typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t masks __attribute__((vector_size(16)));
-
-static void max_row_float(float *to, const float *from, int64_t n)
+static void max_row_float(const cfxi_pooling *p, float *to, const float *from, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        const floats a = *(const floats *)(from + i);
-        const floats b = *(const floats *)(to + i);
-        const masks m = (masks)(a > b) | (masks)(a != a);
-        *(floats *)(to + i) = (floats)(((masks)a & m) | ((masks)b & ~m));
-    }
-    for (; i < n; i++)
-        to[i] = LARGER(from[i], to[i]);
+    cfxi_reduce_floats_of(p->rt->isa)->most_row(to, from, n);
 }
 
-static void add_row_float(float *to, const float *from, int64_t n)
+static void add_row_float(const cfxi_pooling *p, float *to, const float *from, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        *(floats *)(to + i) += *(const floats *)(from + i);
-    for (; i < n; i++)
-        to[i] += from[i];
+    cfxi_reduce_floats_of(p->rt->isa)->rows.add(to, from, n);
 }
 
 /* Sums and means: integers wrap. */
@@ -54,13 +39,15 @@ static void add_row_float(float *to, const float *from, int64_t n)
 #define OVER_int64_t(a, n) ((n) == -1 ? (int64_t)(0 - (uint64_t)(a)) : (a) / (n))
 
 #define ROWS(type)                                                                                 \
-    static void max_row_##type(type *to, const type *from, int64_t n)                              \
+    static void max_row_##type(const cfxi_pooling *p, type *to, const type *from, int64_t n)       \
     {                                                                                              \
+        (void)p;                                                                                   \
         for (int64_t i = 0; i < n; i++)                                                            \
             to[i] = LARGER(from[i], to[i]);                                                        \
     }                                                                                              \
-    static void add_row_##type(type *to, const type *from, int64_t n)                              \
+    static void add_row_##type(const cfxi_pooling *p, type *to, const type *from, int64_t n)       \
     {                                                                                              \
+        (void)p;                                                                                   \
         for (int64_t i = 0; i < n; i++)                                                            \
             to[i] = PLUS_##type(to[i], from[i]);                                                   \
     }
@@ -84,7 +71,7 @@ ROWS(int64_t)
                 if (first)                                                                         \
                     memcpy(row, from, (size_t)wide * sizeof *row);                                 \
                 else                                                                               \
-                    combine##_row_##type(row, from, wide);                                         \
+                    combine##_row_##type(p, row, from, wide);                                      \
             }                                                                                      \
         if (first)                                                                                 \
             memset(row, 0, (size_t)wide * sizeof *row);                                            \
@@ -201,10 +188,7 @@ static void mean_whole(const cfxi_pooling *p, const float *x, float *y)
 {
     const int64_t count = p->axes[0].count[0] * p->axes[1].count[0] * p->axes[2].count[0];
     const cfxi_floats *loops = cfxi_reduce_floats_of(p->rt->isa);
-    const int64_t n = elements_of(p, false);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += CFXI_RUN)
-        sum += loops->sum(x + i, n - i < CFXI_RUN ? n - i : CFXI_RUN);
+    const double sum = loops->rows.sum(x, elements_of(p, false));
     *y = (float)(sum / (double)(p->divisor ? p->divisor : count));
 }
 

@@ -11,7 +11,7 @@
 #ifndef CFXI_BLOCKS_H
 #define CFXI_BLOCKS_H
 
-#include "runtime/runtime_impl.h"
+#include "runtime/isa.h"
 
 /* The numbers that a function takes besides tensors: alpha, negative_slope, ... */
 typedef struct cfxi_scalars {
@@ -294,11 +294,14 @@ typedef enum cfxi_fn {
 
 typedef enum cfxi_compute { CFXI_IN_F32, CFXI_IN_F64, CFXI_IN_I64, CFXI_IN_C128 } cfxi_compute;
 
-typedef cfxi_block_fn *cfxi_block_table[CFXI_FN_COUNT];
-extern cfxi_block_fn *const cfxi_elementwise_blocks_plain[CFXI_FN_COUNT][4];  /* by cfxi_compute */
-extern cfxi_block_fn *const cfxi_elementwise_blocks_avx2[CFXI_FN_COUNT];  /* of float; NULL: none */
-extern cfxi_block_fn *const cfxi_elementwise_blocks_avx512[CFXI_FN_COUNT];
-extern cfxi_block_fn *const cfxi_elementwise_blocks_neon[CFXI_FN_COUNT];
+/* Those of one type. */
+typedef struct cfxi_blocks {
+    cfxi_block_fn *fn[CFXI_FN_COUNT];  /* NULL: none */
+} cfxi_blocks;
+/* Of float; what an instruction set lacks is in cfxi_elementwise_blocks_plain. */
+CFXI_ISA_TABLES(cfxi_blocks, cfxi_elementwise_blocks)
+/* Of the others; that of float has none. (blocks_plain.c) */
+extern const cfxi_blocks cfxi_elementwise_blocks_of_type[];
 /* The best that this runtime's machine has; NULL if there is none in that type. (map_blocks.c) */
 cfxi_block_fn *cfxi_elementwise_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in);
 

@@ -284,19 +284,33 @@ CFXI_EQUALITIES(X)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-cfxi_block_fn *const cfxi_elementwise_blocks_plain[CFXI_FN_COUNT][4] = {
-#define X(name, expr)                                                                              \
-    [CFXI_FN_##name][CFXI_IN_F32] = name##_f32, [CFXI_FN_##name][CFXI_IN_F64] = name##_f64,
+const cfxi_blocks cfxi_elementwise_blocks_plain = {{
+#define X(name, expr) [CFXI_FN_##name] = name##_f32,
     CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PLAIN_UNARY(X) CFXI_PREDICATES(X)
     CFXI_CHEAP_BINARY(X) CFXI_VECTOR_BINARY(X) CFXI_PLAIN_BINARY(X) CFXI_EQUALITIES(X)
     CFXI_ORDERS(X) CFXI_CHEAP_TERNARY(X)
 #undef X
-#define X(name, expr) [CFXI_FN_##name][CFXI_IN_I64] = name##_i64,
-    CFXI_INT_UNARY(X) CFXI_INT_BINARY(X) CFXI_EQUALITIES(X) CFXI_ORDERS(X) CFXI_INT_TERNARY(X)
-    X(logical_not, 0) X(isnan, 0) X(isinf, 0) X(isfinite, 0)
+}};
+
+const cfxi_blocks cfxi_elementwise_blocks_of_type[] = {
+#define X(name, expr) [CFXI_FN_##name] = name##_f64,
+    [CFXI_IN_F64] = {{
+        CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PLAIN_UNARY(X) CFXI_PREDICATES(X)
+        CFXI_CHEAP_BINARY(X) CFXI_VECTOR_BINARY(X) CFXI_PLAIN_BINARY(X) CFXI_EQUALITIES(X)
+        CFXI_ORDERS(X) CFXI_CHEAP_TERNARY(X)
+    }},
 #undef X
-#define X(name, expr) [CFXI_FN_##name][CFXI_IN_C128] = name##_c128,
-    CFXI_COMPLEX_UNARY(X) CFXI_COMPLEX_BINARY(X) CFXI_EQUALITIES(X) CFXI_COMPLEX_TERNARY(X)
-    X(logical_not, 0) X(isnan, 0) X(isinf, 0) X(isfinite, 0) X(complex_abs, 0) X(complex_angle, 0)
+#define X(name, expr) [CFXI_FN_##name] = name##_i64,
+    [CFXI_IN_I64] = {{
+        CFXI_INT_UNARY(X) CFXI_INT_BINARY(X) CFXI_EQUALITIES(X) CFXI_ORDERS(X) CFXI_INT_TERNARY(X)
+        X(logical_not, 0) X(isnan, 0) X(isinf, 0) X(isfinite, 0)
+    }},
+#undef X
+#define X(name, expr) [CFXI_FN_##name] = name##_c128,
+    [CFXI_IN_C128] = {{
+        CFXI_COMPLEX_UNARY(X) CFXI_COMPLEX_BINARY(X) CFXI_EQUALITIES(X) CFXI_COMPLEX_TERNARY(X)
+        X(logical_not, 0) X(isnan, 0) X(isinf, 0) X(isfinite, 0) X(complex_abs, 0)
+        X(complex_angle, 0)
+    }},
 #undef X
 };

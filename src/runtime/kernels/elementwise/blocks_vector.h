@@ -380,9 +380,9 @@ COMPARE(le, _CMP_LE_OQ, <=)
 COMPARE(gt, _CMP_GT_OQ, >)
 COMPARE(ge, _CMP_GE_OQ, >=)
 
-cfxi_block_fn *const ISA(cfxi_elementwise_blocks)[CFXI_FN_COUNT] = {
+const cfxi_blocks ISA(cfxi_elementwise_blocks) = {{
 #define X(name, expr) [CFXI_FN_##name] = name##_v,
     CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PREDICATES(X) CFXI_CHEAP_BINARY(X)
     CFXI_VECTOR_BINARY(X) CFXI_EQUALITIES(X) CFXI_ORDERS(X) CFXI_CHEAP_TERNARY(X)
 #undef X
-};
+}};

@@ -208,19 +208,14 @@ static cfxi_compute compute_of(cfx_dtype d)
                                       : CFXI_IN_I64;
 }
 
+static CFXI_ISA_CHOICE(cfxi_blocks, blocks_of_floats, cfxi_elementwise_blocks)
+
 cfxi_block_fn *cfxi_elementwise_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in)
 {
-    cfxi_block_fn *found = NULL;
-#if defined(__x86_64__)
-    if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_AVX512)
-        found = cfxi_elementwise_blocks_avx512[fn];
-    else if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_AVX2)
-        found = cfxi_elementwise_blocks_avx2[fn];
-#elif defined(__aarch64__)
-    if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_NEON)
-        found = cfxi_elementwise_blocks_neon[fn];
-#endif
-    return found ? found : cfxi_elementwise_blocks_plain[fn][in];
+    if (in != CFXI_IN_F32)
+        return cfxi_elementwise_blocks_of_type[in].fn[fn];
+    cfxi_block_fn *found = blocks_of_floats(rt->isa)->fn[fn];
+    return found ? found : cfxi_elementwise_blocks_plain.fn[fn];
 }
 
 static bool is_cheap(cfxi_fn fn)

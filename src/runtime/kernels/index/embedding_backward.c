@@ -45,6 +45,7 @@ typedef struct added {
 static void some_rows(void *ctx, int64_t begin, int64_t end)
 {
     const added *s = ctx;
+    const cfxi_rows *rows = cfxi_reduce_rows(&s->rows);
     const int64_t row = s->length * s->item;
     memset(s->table + begin * row, 0, (size_t)((end - begin) * row));
     for (int64_t i = 0; i < s->n; i++) {
@@ -52,8 +53,8 @@ static void some_rows(void *ctx, int64_t begin, int64_t end)
         if (at < begin || at >= end || at == s->padding)
             continue;
         char *to = s->table + at * row;
-        cfxi_reduce_rows_blend(&s->rows, to, s->g + i * row, to, NULL, s->length, 0,
-                             s->counts ? 1 / (double)s->counts[at] : 1, 1, 0);
+        rows->blend(to, s->g + i * row, to, NULL, s->length, 0,
+                    s->counts ? 1 / (double)s->counts[at] : 1, 1, 0);
     }
 }
 

@@ -12,6 +12,7 @@
  */
 #include "attention_impl.h"
 #include "gemm_impl.h"
+#include "runtime/kernels/reduce/reduce_impl.h"
 #include "runtime/kernels/tiles/tiles.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ typedef struct work {
     cfxi_attention *a;
     const cfxi_attention_rows *rows;
     const cfxi_tiles *tiles;
-    const cfxi_gemm_kernel *gemm;  /* packs */
+    const cfxi_gemm_kernel *gemm;
     int64_t q_row, k_row, v_row, out_row;  /* in elements */
     int64_t pieces;      /* of the queries of a batch */
     int64_t block;       /* keys of a block, a multiple of CFXI_PANEL */
@@ -83,6 +84,28 @@ static mask_view mask_at(const work *w, const piece *p, int64_t query, int64_t k
     return v;
 }
 
+CFXI_ISA_CHOICE(cfxi_attention_rows, cfxi_linalg_attention_rows_of, cfxi_linalg_attention_rows)
+
+float cfxi_linalg_weigh(cfx_isa isa, float *scores, int64_t n, float scale, const uint8_t *seen,
+                        const float *added, cfxi_weighed *w)
+{
+    const cfxi_floats *loops = cfxi_reduce_floats_of(isa);
+    const bool masks = seen || added;
+    if (masks)
+        cfxi_linalg_attention_rows_of(isa)->mask(scores, n, scale, seen, added);
+    else if (!(scale > 0))  /* then the greatest would not stay the greatest */
+        loops->rows.scale(scores, scores, n, scale, 0);
+    const float by = masks || !(scale > 0) ? 1 : scale;
+    const float here = n > 0 ? loops->peak(scores, n) * by : -INFINITY;
+    const float most = here > w->most ? here : w->most;
+    const float less = most == -INFINITY ? 0 : most;  /* all are masked: exp(-inf) is 0 */
+    const double total = loops->exponentials(scores, scores, n, by, less);
+    const float earlier = w->most == -INFINITY ? 0 : w->most == most ? 1 : expf(w->most - less);
+    w->total = w->total * earlier + (float)total;
+    w->most = most;
+    return earlier;
+}
+
 /* Scores of keys [key, key + n) of a row become weights; returns the factor of earlier sums. */
 static float weigh(const work *w, const piece *p, float *scores, int64_t query, int64_t key,
                    int64_t n, float *room, cfxi_weighed *state)
@@ -92,8 +115,8 @@ static float weigh(const work *w, const piece *p, float *scores, int64_t query, 
     int64_t seen = n;
     if (a->causal)
         seen = query < key ? 0 : smaller(n, query + 1 - key);
-    const float earlier =
-        w->rows->weigh(scores, seen, (float)a->scale, m.seen, m.added, state);
+    const float earlier = cfxi_linalg_weigh(a->rt->isa, scores, seen, (float)a->scale, m.seen,
+                                            m.added, state);
     for (int64_t i = seen; i < n; i++)
         scores[i] = 0;
     for (int64_t i = 0; a->drop > 0 && i < seen; i++)
@@ -101,13 +124,17 @@ static float weigh(const work *w, const piece *p, float *scores, int64_t query, 
     return earlier;
 }
 
+static void scale(const work *w, float *row, float by)
+{
+    cfxi_reduce_floats_of(w->a->rt->isa)->rows.scale(row, row, w->a->value_size, by, 0);
+}
+
 static void finish_row(const work *w, float *out, const cfxi_weighed *state)
 {
-    const int64_t n = w->a->value_size;
     if (state->total != 0)
-        w->rows->scale(out, n, 1 / state->total);
+        scale(w, out, 1 / state->total);
     else
-        for (int64_t i = 0; i < n; i++)
+        for (int64_t i = 0; i < w->a->value_size; i++)
             out[i] = (float)w->a->unseen;
 }
 
@@ -185,7 +212,7 @@ static void attend_rows(const work *w, const piece *p, const block_room *room, i
         const float earlier = weigh(w, p, room->scores + i * w->block, p->first + row + i, key,
                                     seen, room->mask, &state[row + i]);
         if (key > 0 && earlier != 1)
-            w->rows->scale(out + i * w->out_row, a->value_size, earlier);
+            scale(w, out + i * w->out_row, earlier);
     }
     const panel_product sum = {
         .a = room->scores, .a_row = w->block, .rows = rows, .k = seen,
@@ -269,15 +296,15 @@ static void attend_few(const work *w, const piece *p, int64_t key, int64_t n, cf
     for (int64_t row = 0; row < p->n; row += CFXI_FEW_QUERIES) {
         const int rows = (int)smaller(CFXI_FEW_QUERIES, p->n - row);
         float *out = p->out + row * w->out_row;
-        w->rows->dots(rows, p->q + row * w->q_row, w->q_row, p->k + key * w->k_row, w->k_row, n,
-                      a->size, scores, FEW_BLOCK);
+        w->gemm->dots(rows, n, a->size, p->q + row * w->q_row, w->q_row, p->k + key * w->k_row,
+                      w->k_row, scores, FEW_BLOCK);
         for (int64_t i = 0; i < rows; i++) {
             const float earlier = weigh(w, p, scores + i * FEW_BLOCK, row + i, key, n, mask,
                                         &state[row + i]);
             if (key == 0)
                 memset(out + i * w->out_row, 0, (size_t)a->value_size * sizeof *out);
             else if (earlier != 1)
-                w->rows->scale(out + i * w->out_row, a->value_size, earlier);
+                scale(w, out + i * w->out_row, earlier);
         }
         w->rows->mix(rows, scores, FEW_BLOCK, p->v + key * w->v_row, w->v_row, n, a->value_size,
                      out, w->out_row);
@@ -369,14 +396,12 @@ static void run_many(work *w)
                      many_range, w);
 }
 
-CFXI_ISA_CHOICE(cfxi_attention_rows, cfxi_linalg_attention_rows_of, cfxi_linalg_attention_rows)
-
 void cfxi_linalg_attention_blocks(cfxi_attention *a)
 {
     work w = {.a = a,
               .rows = cfxi_linalg_attention_rows_of(a->rt->isa),
               .tiles = cfxi_tiles_of(a->rt->isa),
-              .gemm = cfxi_linalg_gemm_kernel_of(a->rt->isa, CFX_DTYPE_FLOAT32),
+              .gemm = cfxi_linalg_gemm_of(a->rt->isa)->f32,
               .q_row = floats(a->q->stride[a->q->ndim - 2]),
               .k_row = floats(a->k->stride[a->k->ndim - 2]),
               .v_row = floats(a->v->stride[a->v->ndim - 2]),

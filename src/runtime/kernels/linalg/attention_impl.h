@@ -67,23 +67,21 @@ typedef struct cfxi_weighed {
     float total;  /* the sum of exponentials, relative to it */
 } cfxi_weighed;
 
+/* n scores become exponentials relative to the greatest so far; returns by what earlier sums must
+ * be multiplied. They are scaled, and masked first by bytes (0: not seen) or numbers that are
+ * added; both may be NULL. (attention_blocks.c) */
+float cfxi_linalg_weigh(cfx_isa isa, float *scores, int64_t n, float scale, const uint8_t *seen,
+                        const float *added, cfxi_weighed *w);
+
 typedef struct cfxi_attention_rows {
-    /* n scores become exponentials relative to the greatest so far; returns by what earlier sums
-     * must be multiplied. They are scaled, and masked first by bytes (0: not seen) or numbers that
-     * are added; both may be NULL. */
-    float (*weigh)(float *scores, int64_t n, float scale, const uint8_t *seen, const float *added,
-                   cfxi_weighed *w);
-    /* x *= by */
-    void (*scale)(float *x, int64_t n, float by);
-    /* scores[j] of one to CFXI_FEW_QUERIES rows of q, by n rows of k. */
-    void (*dots)(int rows, const float *q, int64_t q_row, const float *k, int64_t k_row, int64_t n,
-                 int64_t size, float *scores, int64_t scores_row);
-    /* out[r] += the sum of weights[r][j] * v[j], for as many rows. */
+    /* Scales n scores and masks them: `seen` or `added` is NULL. */
+    void (*mask)(float *scores, int64_t n, float scale, const uint8_t *seen, const float *added);
+    /* out[r] += the sum of weights[r][j] * v[j], for one to CFXI_FEW_QUERIES rows. */
     void (*mix)(int rows, const float *weights, int64_t weights_row, const float *v, int64_t v_row,
                 int64_t n, int64_t size, float *out, int64_t out_row);
 } cfxi_attention_rows;
 
-enum { CFXI_FEW_QUERIES = 4 };
+enum { CFXI_FEW_QUERIES = 4 };  /* at most CFXI_DOT_ROWS */
 
 CFXI_ISA_TABLES(cfxi_attention_rows, cfxi_linalg_attention_rows)
 const cfxi_attention_rows *cfxi_linalg_attention_rows_of(cfx_isa isa);

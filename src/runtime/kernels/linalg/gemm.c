@@ -19,6 +19,8 @@ enum {
     READS_FOR_A_THREAD = 1 << 17  /* elements, where reading them is the work */
 };
 
+CFXI_ISA_CHOICE(cfxi_gemm_kernels, cfxi_linalg_gemm_of, cfxi_linalg_gemm_all)
+
 typedef struct product {
     cfx_runtime *rt;
     const cfxi_gemm_kernel *kernel;
@@ -278,16 +280,18 @@ static void dots_range(void *ctx, int64_t begin, int64_t end)
 {
     const product *p = ctx;
     const cfxi_gemm *g = &p->g;
-    double sums[CFXI_DOT_ROWS * CFXI_DOT_COLUMNS];
+    enum { MOST = 16 * CFXI_DOT_COLUMNS };
+    double sums[CFXI_DOT_ROWS * MOST];
+    /* Columns of B that several rows of A pass by must stay in the cache. */
+    const int64_t most = g->m <= CFXI_DOT_ROWS ? MOST : CFXI_DOT_COLUMNS;
     end = smaller(end * CFXI_DOT_COLUMNS, g->n);
-    for (int64_t j = begin * CFXI_DOT_COLUMNS; j < end; j += CFXI_DOT_COLUMNS)
+    for (int64_t j = begin * CFXI_DOT_COLUMNS; j < end; j += most)
         for (int64_t i = 0; i < g->m;) {
-            int64_t left = g->m - i;
-            int rows = left >= CFXI_DOT_ROWS ? CFXI_DOT_ROWS : left >= 2 ? 2 : 1;
-            place at = {i, j, rows, smaller(CFXI_DOT_COLUMNS, end - j), true};
-            p->kernel->dots(rows, (int)at.columns, g->k, element(p, g->a, i * g->a_row), g->a_row,
-                            element(p, g->b, j * g->b_col), g->b_col, sums);
-            finish(p, at, sums, CFXI_DOT_COLUMNS);
+            const int rows = (int)smaller(CFXI_DOT_ROWS, g->m - i);
+            place at = {i, j, rows, smaller(most, end - j), true};
+            p->kernel->dots(rows, at.columns, g->k, element(p, g->a, i * g->a_row), g->a_row,
+                            element(p, g->b, j * g->b_col), g->b_col, sums, MOST);
+            finish(p, at, sums, MOST);
             i += rows;
         }
 }
@@ -377,6 +381,8 @@ cfx_status cfxi_linalg_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gem
             plain_f64(g);
         return CFX_OK;
     }
-    product p = {.rt = rt, .kernel = cfxi_linalg_gemm_kernel_of(rt->isa, dtype), .g = *g};
+    const cfxi_gemm_kernels *kernels = cfxi_linalg_gemm_of(rt->isa);
+    product p = {.rt = rt, .g = *g,
+                 .kernel = dtype == CFX_DTYPE_FLOAT32 ? kernels->f32 : kernels->f64};
     return run_fast(&p, err);
 }

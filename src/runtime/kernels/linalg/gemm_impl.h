@@ -4,6 +4,8 @@
 
 #include "product_impl.h"
 
+#include "runtime/isa.h"
+
 enum { CFXI_DOT_ROWS = 4, CFXI_DOT_COLUMNS = 4, CFXI_MOST_TILE = 12 * 32 };
 
 /* Where a tile of sums goes: c = alpha * sums + beta * c + bias. Columns of c lie side by side. */
@@ -24,17 +26,22 @@ typedef struct cfxi_gemm_kernel {
     /* The same, where both lie in place: A with any strides, B with columns side by side. */
     void (*direct)(int rows, int64_t k, const void *a, int64_t a_row, int64_t a_col, const void *b,
                    int64_t b_row, const cfxi_gemm_tile *t);
-    /* Rows of A by rows of B^T, both contiguous along k: a tile of CFXI_DOT_ROWS x
-     * CFXI_DOT_COLUMNS sums, of which `rows` x `columns` are computed (1, 2 or all rows). */
-    void (*dots)(int rows, int columns, int64_t k, const void *a, int64_t a_row, const void *b,
-                 int64_t b_col, void *sums);
+    /* c[i][j] = row i of A by row j of B^T, both contiguous along k: at most CFXI_DOT_ROWS rows,
+     * any number of columns. */
+    void (*dots)(int rows, int64_t columns, int64_t k, const void *a, int64_t a_row, const void *b,
+                 int64_t b_col, void *c, int64_t c_row);
     /* One panel: `count` lines of k elements, `across` apart, their elements `along` apart, laid
      * side by side in lines of `width`; the rest of each line is zero. */
     void (*pack)(void *to, int64_t width, const void *from, int64_t across, int64_t along,
                  int64_t count, int64_t k);
 } cfxi_gemm_kernel;
 
-const cfxi_gemm_kernel *cfxi_linalg_gemm_kernel_of(cfx_isa isa, cfx_dtype dtype);
+typedef struct cfxi_gemm_kernels {
+    const cfxi_gemm_kernel *f32, *f64;
+} cfxi_gemm_kernels;
+
+CFXI_ISA_TABLES(cfxi_gemm_kernels, cfxi_linalg_gemm_all)
+const cfxi_gemm_kernels *cfxi_linalg_gemm_of(cfx_isa isa);  /* (gemm.c) */
 
 /* Products of float32 through tiles: whether this is one that they compute; and does it.
  * (gemm_tiles.c) */

@@ -100,7 +100,7 @@ bool cfxi_linalg_gemm_takes_tiles(const cfxi_gemm *g)
 cfx_status cfxi_linalg_gemm_tiles(cfx_runtime *rt, const cfxi_gemm *g, cfx_error *err)
 {
     tiled t = {.rt = rt, .g = g, .panels = cfxi_tiles_panels(g->n), .across = 1, .down = 1,
-               .kernel = cfxi_linalg_gemm_kernel_of(rt->isa, CFX_DTYPE_FLOAT32),
+               .kernel = cfxi_linalg_gemm_of(rt->isa)->f32,
                .tiles = cfxi_tiles_of(rt->isa)};
     const int64_t threads = (int64_t)cfxi_rt_pool_threads(rt->pool);
     const double work = (double)g->m * (double)g->n * (double)g->k;

@@ -8,6 +8,8 @@
 #include "multi_head_impl.h"
 #include "product_impl.h"
 
+#include "runtime/kernels/reduce/float_rows.h"
+
 #include <math.h>
 
 typedef struct heads {
@@ -330,8 +332,7 @@ static double exponentials(const heads *h, char *row, const char *mask)
 {
     if (h->dtype == CFX_DTYPE_FLOAT32) {
         cfxi_weighed w = {-INFINITY, 0};
-        cfxi_linalg_attention_rows_of(h->c->rt->isa)
-            ->weigh((float *)row, h->more, 1, NULL, (const float *)mask, &w);
+        cfxi_linalg_weigh(h->c->rt->isa, (float *)row, h->more, 1, NULL, (const float *)mask, &w);
         return w.total;
     }
     double *x = (double *)row;
@@ -350,6 +351,7 @@ static double exponentials(const heads *h, char *row, const char *mask)
 static void softmax_rows(void *ctx, int64_t begin, int64_t end)
 {
     const heads *h = ctx;
+    const cfxi_float_rows rows = {h->c->rt, h->dtype};
     for (int64_t r = begin; r < end; r++) {
         char *row = h->weights->data + r * h->more * h->item;
         const int64_t i = r % h->queries;
@@ -357,10 +359,7 @@ static void softmax_rows(void *ctx, int64_t begin, int64_t end)
         const double total =
             exponentials(h, row, mask_row(h, r / h->queries / h->heads, head, i));
         const double by = total == 0 ? NAN : 1 / total;
-        if (h->dtype == CFX_DTYPE_FLOAT32)
-            cfxi_linalg_attention_rows_of(h->c->rt->isa)->scale((float *)row, h->more, (float)by);
-        for (int64_t j = 0; h->dtype == CFX_DTYPE_FLOAT64 && j < h->more; j++)
-            ((double *)row)[j] *= by;
+        cfxi_reduce_rows(&rows)->scale(row, row, h->more, by, 0);
         for (int64_t j = 0; h->drop > 0 && j < h->more; j++) {
             char *at = row + j * h->item;
             const bool keeps = cfxi_rt_random_uniform(h->random, r * h->more + j) >= h->drop;

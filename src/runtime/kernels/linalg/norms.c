@@ -14,7 +14,7 @@ static void norm_begin(const cfxi_reduction *k, void *acc)
     *(double *)acc = k->number == -INFINITY ? INFINITY : 0;
 }
 
-CFXI_INLINE double joined(double order, double acc, double size)
+static inline double joined(double order, double acc, double size)
 {
     if (order == INFINITY)
         return size > acc || size != size ? size : acc;
@@ -24,7 +24,7 @@ CFXI_INLINE double joined(double order, double acc, double size)
 }
 
 /* What one element of this absolute value adds. */
-CFXI_INLINE double power(double order, double size)
+static inline double power(double order, double size)
 {
     if (order == 2)
         return size * size;
@@ -45,26 +45,12 @@ static double size_at(const cfxi_reduction *k, const void *x, int64_t i)
     return 0;
 }
 
-CFXI_INLINE void squares_body(const float *x, int64_t n, double *sum)
-{
-    double lanes[8] = {0};
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int lane = 0; lane < 8; lane++)
-            lanes[lane] += (double)x[i + lane] * (double)x[i + lane];
-    for (; i < n; i++)
-        lanes[0] += (double)x[i] * (double)x[i];
-    for (int lane = 0; lane < 8; lane++)
-        *sum += lanes[lane];
-}
-CFXI_BY_ISA(squares, (const float *x, int64_t n, double *sum), (x, n, sum))
-
 static void norm_run(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first)
 {
     double sum = *(double *)acc;
     (void)first;
     if (k->compute == CFXI_F32 && k->number == 2)
-        squares(k->rt->isa, x, n, &sum);
+        sum += k->floats->spread(x, n, 0);
     else
         for (int64_t i = 0; i < n; i++)
             sum = joined(k->number, sum, power(k->number, size_at(k, x, i)));

@@ -6,6 +6,7 @@
  */
 #include "product_impl.h"
 #include "runtime/kernels/elementwise/blocks.h"
+#include "runtime/kernels/reduce/float_rows.h"
 
 #include <math.h>
 
@@ -42,13 +43,14 @@ static void apply(const recurrent *r, cfxi_block_fn *fn, void *x, int64_t n)
     fn(&none, n, args, x);
 }
 
-/* y += x; y = max(y, 0); the gates of one row of the batch. */
+static void add(const recurrent *r, void *y, const void *x, int64_t n)
+{
+    const cfxi_float_rows rows = {r->c->rt, r->dtype};
+    cfxi_reduce_rows(&rows)->add(y, x, n);
+}
+
+/* y = max(y, 0); the gates of one row of the batch. */
 #define STEP(type)                                                                                 \
-    static void add_##type(type *y, const type *x, int64_t n)                                      \
-    {                                                                                              \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            y[i] += x[i];                                                                          \
-    }                                                                                              \
     static void relu_##type(type *y, int64_t n)                                                    \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                            \
@@ -69,7 +71,7 @@ static void apply(const recurrent *r, cfxi_block_fn *fn, void *x, int64_t n)
     static void gru_##type(const recurrent *r, type *g, const type *s, type *h)                    \
     {                                                                                              \
         int64_t n = r->hidden;                                                                     \
-        add_##type(g, s, 2 * n);                                                                   \
+        add(r, g, s, 2 * n);                                                                       \
         apply(r, r->sigmoid, g, 2 * n);                                                            \
         for (int64_t i = 0; i < n; i++)                                                            \
             g[2 * n + i] += g[i] * s[2 * n + i];                                                   \
@@ -83,7 +85,7 @@ static void apply(const recurrent *r, cfxi_block_fn *fn, void *x, int64_t n)
             gru_##type(r, g, s, h);                                                                \
             return;                                                                                \
         }                                                                                          \
-        add_##type(g, s, gates_of[r->cell] * r->hidden);                                           \
+        add(r, g, s, gates_of[r->cell] * r->hidden);                                               \
         if (r->cell == LSTM) {                                                                     \
             lstm_##type(r, g, c, h);                                                               \
             return;                                                                                \

@@ -7,6 +7,7 @@
  */
 #include "product_impl.h"
 #include "runtime/kernels/elementwise/blocks.h"
+#include "runtime/kernels/reduce/float_rows.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -200,6 +201,12 @@ typedef struct direction {
     char *reset;           /* batch x hidden: what a GRU has reset */
 } direction;
 
+static void add(const direction *d, void *y, const void *x, int64_t n)
+{
+    const cfxi_float_rows rows = {d->c->rt, d->dtype};
+    cfxi_reduce_rows(&rows)->add(y, x, n);
+}
+
 #define ELEMENTS(type)                                                                             \
     static void apply_##type(const direction *d, size_t which, type *x, int64_t n)                 \
     {                                                                                              \
@@ -213,11 +220,6 @@ typedef struct direction {
             f->block(&none, n, args, x);                                                           \
         for (int64_t i = 0; !f->block && i < n; i++)                                               \
             x[i] = (type)activate(f, (double)x[i]);                                                \
-    }                                                                                              \
-    static void add_##type(type *y, const type *x, int64_t n)                                      \
-    {                                                                                              \
-        for (int64_t i = 0; x && i < n; i++)                                                       \
-            y[i] += x[i];                                                                          \
     }                                                                                              \
     static void peep_##type(const direction *d, size_t which, type *y, const type *c)              \
     {                                                                                              \
@@ -249,7 +251,7 @@ typedef struct direction {
                                  type *reset)                                                      \
     {                                                                                              \
         int64_t n = d->l->hidden;                                                                  \
-        add_##type(g, s, 2 * n);                                                                   \
+        add(d, g, s, 2 * n);                                                                       \
         apply_##type(d, 0, g, 2 * n);                                                              \
         for (int64_t i = 0; i < n; i++)                                                            \
             if (d->linear_before_reset)                                                            \
@@ -261,7 +263,7 @@ typedef struct direction {
     {                                                                                              \
         int64_t n = d->l->hidden;                                                                  \
         if (!d->linear_before_reset)                                                               \
-            add_##type(g + 2 * n, s + 2 * n, n);                                                   \
+            add(d, g + 2 * n, s + 2 * n, n);                                                       \
         apply_##type(d, 1, g + 2 * n, n);                                                          \
         for (int64_t i = 0; i < n; i++)                                                            \
             h[i] = (1 - g[i]) * g[2 * n + i] + g[i] * h[i];                                        \
@@ -272,7 +274,7 @@ typedef struct direction {
             gru_##type(d, g, s, h);                                                                \
             return;                                                                                \
         }                                                                                          \
-        add_##type(g, s, gates_of[d->l->cell] * d->l->hidden);                                     \
+        add(d, g, s, gates_of[d->l->cell] * d->l->hidden);                                         \
         if (d->l->cell == LSTM) {                                                                  \
             lstm_##type(d, g, c, h);                                                               \
             return;                                                                                \

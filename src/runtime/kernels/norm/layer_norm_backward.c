@@ -57,6 +57,7 @@ static double number(const layers *l, size_t which, int64_t i)
 static void some_rows(void *ctx, int64_t begin, int64_t end)
 {
     const layers *l = ctx;
+    const cfxi_rows *rows = cfxi_reduce_rows(&l->rows);
     const void *w = l->in[OPEN_WEIGHT] ? l->in[OPEN_WEIGHT]->data : NULL;
     const double n = (double)l->length;
     for (int64_t i = begin; i < end; i++) {
@@ -65,23 +66,24 @@ static void some_rows(void *ctx, int64_t begin, int64_t end)
         const double mean = number(l, OPEN_MEAN, i);
         const double rstd = number(l, OPEN_RSTD, i);
         double sums[2] = {0, 0};
-        cfxi_reduce_rows_dots(&l->rows, g, x, w, l->length, mean, sums);
-        cfxi_reduce_rows_blend(&l->rows, l->dx->data + i * l->length * l->item, g, x, w, l->length,
-                             mean, rstd, -rstd * rstd * rstd * sums[1] / n, -rstd * sums[0] / n);
+        rows->dots(g, x, w, l->length, mean, sums);
+        rows->blend(l->dx->data + i * l->length * l->item, g, x, w, l->length, mean, rstd,
+                    -rstd * rstd * rstd * sums[1] / n, -rstd * sums[0] / n);
     }
 }
 
 /* Columns [first, first + n) of all rows. */
 static void sum_columns(const layers *l, int64_t first, int64_t n)
 {
+    const cfxi_rows *rows = cfxi_reduce_rows(&l->rows);
     double sums[2][COLUMNS] = {{0}};
     double part[2][COLUMNS];  /* room for elements of either type */
     for (int64_t i = 0; i < l->count; i++) {
         if (i % ROWS == 0)
             memset(part, 0, sizeof part);
-        cfxi_reduce_rows_gather(&l->rows, part[0], part[1], row_at(l, OPEN_GRAD, i, first),
-                              row_at(l, OPEN_INPUT, i, first), n, number(l, OPEN_MEAN, i),
-                              number(l, OPEN_RSTD, i));
+        rows->gather(part[0], part[1], row_at(l, OPEN_GRAD, i, first),
+                     row_at(l, OPEN_INPUT, i, first), n, number(l, OPEN_MEAN, i),
+                     number(l, OPEN_RSTD, i));
         if (i % ROWS != ROWS - 1 && i != l->count - 1)
             continue;
         for (int64_t k = 0; k < 2 * n; k++)

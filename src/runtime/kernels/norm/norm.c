@@ -134,13 +134,14 @@ static void layer_rows(void *ctx, int64_t begin, int64_t end)
 {
     const layers *l = ctx;
     const cfxi_norm *n = &l->n;
+    const cfxi_rows *rows = cfxi_reduce_rows(&n->rows);
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * l->length);
-        double mean = cfxi_reduce_rows_sum(&n->rows, x, l->length) / (double)l->length;
-        double var = cfxi_reduce_rows_squares(&n->rows, x, l->length, mean) / (double)l->length;
+        double mean = rows->sum(x, l->length) / (double)l->length;
+        double var = rows->squares(x, l->length, mean) / (double)l->length;
         double rstd = 1 / sqrt(var + l->eps);
-        cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, mean,
-                              rstd, cfxi_norm_at(n, n->w, 0), cfxi_norm_at(n, n->b, 0));
+        rows->affine(cfxi_norm_at(n, n->y, i * l->length), x, l->length, mean, rstd,
+                     cfxi_norm_at(n, n->w, 0), cfxi_norm_at(n, n->b, 0));
         if (l->mean) {
             size_t item = cfxi_tensor_itemsize(l->mean);
             cfxi_tensor_store_float((cfx_dtype)l->mean->dtype, l->mean->data + (size_t)i * item,
@@ -243,19 +244,19 @@ static void group_items(void *ctx, int64_t begin, int64_t end)
 {
     const groups *g = ctx;
     const cfxi_norm *n = &g->n;
+    const cfxi_rows *rows = cfxi_reduce_rows(&n->rows);
     int64_t all = g->channels * g->length;
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * all);
-        double mean = cfxi_reduce_rows_sum(&n->rows, x, all) / (double)all;
-        double var = cfxi_reduce_rows_squares(&n->rows, x, all, mean) / (double)all;
+        double mean = rows->sum(x, all) / (double)all;
+        double var = rows->squares(x, all, mean) / (double)all;
         double rstd = 1 / sqrt(var + g->eps);
         for (int64_t j = 0; j < g->channels; j++) {
             int64_t at = i * all + j * g->length;
             int64_t channel = i % g->groups * g->channels + j;
             double a = rstd * cfxi_norm_number(n, n->w, channel, 1);
             double b = cfxi_norm_number(n, n->b, channel, 0) - mean * a;
-            cfxi_reduce_rows_scale(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
-                                 g->length, a, b);
+            rows->scale(cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at), g->length, a, b);
         }
         store_stats(g, i, mean, rstd);
     }
@@ -281,16 +282,16 @@ static void sum_shares(void *ctx, int64_t begin, int64_t end)
 {
     const last_groups *l = ctx;
     const cfxi_norm *n = &l->g->n;
+    const cfxi_rows *rows = cfxi_reduce_rows(&n->rows);
     const int64_t channels = l->g->groups * l->g->channels;
     for (int64_t i = begin; i < end; i++) {
         const int64_t image = i / l->shares;
         const int64_t first = share_at(l, i % l->shares);
         double *sums = l->sums + i * channels;
         memset(sums, 0, (size_t)channels * sizeof *sums);
-        cfxi_reduce_rows_columns(
-            &n->rows, sums, cfxi_norm_at(n, n->x, (image * l->g->length + first) * channels),
-            share_at(l, i % l->shares + 1) - first, channels,
-            l->squares ? l->mean + image * channels * n->item : NULL);
+        rows->columns(sums, cfxi_norm_at(n, n->x, (image * l->g->length + first) * channels),
+                      share_at(l, i % l->shares + 1) - first, channels,
+                      l->squares ? l->mean + image * channels * n->item : NULL);
     }
 }
 
@@ -337,14 +338,15 @@ static void apply_shares(void *ctx, int64_t begin, int64_t end)
 {
     const last_groups *l = ctx;
     const cfxi_norm *n = &l->g->n;
+    const cfxi_rows *rows = cfxi_reduce_rows(&n->rows);
     const int64_t channels = l->g->groups * l->g->channels;
     for (int64_t i = begin; i < end; i++) {
         const int64_t image = i / l->shares;
         const int64_t row = image * channels * n->item;
         for (int64_t p = share_at(l, i % l->shares); p < share_at(l, i % l->shares + 1); p++) {
             const int64_t at = (image * l->g->length + p) * channels;
-            cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
-                                  channels, 0, 1, l->factor + row, l->shift + row);
+            rows->affine(cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at), channels, 0, 1,
+                         l->factor + row, l->shift + row);
         }
     }
 }
@@ -421,11 +423,12 @@ static void rms_rows(void *ctx, int64_t begin, int64_t end)
 {
     const layers *l = ctx;
     const cfxi_norm *n = &l->n;
+    const cfxi_rows *rows = cfxi_reduce_rows(&n->rows);
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * l->length);
-        double square = cfxi_reduce_rows_squares(&n->rows, x, l->length, 0) / (double)l->length;
-        cfxi_reduce_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, 0,
-                              1 / sqrt(square + l->eps), cfxi_norm_at(n, n->w, 0), NULL);
+        double square = rows->squares(x, l->length, 0) / (double)l->length;
+        rows->affine(cfxi_norm_at(n, n->y, i * l->length), x, l->length, 0,
+                     1 / sqrt(square + l->eps), cfxi_norm_at(n, n->w, 0), NULL);
     }
 }
 

@@ -111,6 +111,7 @@ static double number(const cfx_tensor *t, int64_t i)
 static void batch_channels(void *ctx, int64_t begin, int64_t end)
 {
     const batches *s = ctx;
+    const cfxi_rows *rows = cfxi_reduce_rows(&s->rows);
     const bool train = cfxi_rt_bool(s->c, TRAIN);
     const cfx_tensor *w = cfxi_rt_tensor(s->c, WEIGHT);
     const cfx_tensor *means = cfxi_rt_tensor(s->c, train ? SAVED_MEAN : RUNNING_MEAN);
@@ -122,7 +123,7 @@ static void batch_channels(void *ctx, int64_t begin, int64_t end)
         double sums[2] = {0, 0};
         for (int64_t b = 0; b < s->batch; b++) {
             const int64_t at = (b * s->channels + i) * s->length * s->item;
-            cfxi_reduce_rows_dots(&s->rows, s->g + at, s->x + at, NULL, s->length, mean, sums);
+            rows->dots(s->g + at, s->x + at, NULL, s->length, mean, sums);
         }
         cfxi_norm_store(s->c, 1, i, sums[1] * rstd);
         cfxi_norm_store(s->c, 2, i, sums[0]);
@@ -131,8 +132,7 @@ static void batch_channels(void *ctx, int64_t begin, int64_t end)
         const double shift = train ? -a * sums[0] / s->count : 0;
         for (int64_t b = 0; s->dx && b < s->batch; b++) {
             const int64_t at = (b * s->channels + i) * s->length * s->item;
-            cfxi_reduce_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length,
-                                   mean, a, by, shift);
+            rows->blend(s->dx + at, s->g + at, s->x + at, NULL, s->length, mean, a, by, shift);
         }
     }
 }
@@ -240,12 +240,13 @@ typedef struct grouped {
     int64_t channels;
     int64_t length;
     int64_t groups;
-    double *sums;      /* of each channel of each image: see cfxi_reduce_rows_dots */
+    double *sums;      /* of each channel of each image: see cfxi_rows */
 } grouped;
 
 static void group_range(void *ctx, int64_t begin, int64_t end)
 {
     const grouped *s = ctx;
+    const cfxi_rows *rows = cfxi_reduce_rows(&s->rows);
     const cfx_tensor *w = cfxi_rt_tensor(s->c, G_WEIGHT);
     const int64_t wide = s->channels / s->groups;
     const double count = (double)(wide * s->length);
@@ -258,15 +259,15 @@ static void group_range(void *ctx, int64_t begin, int64_t end)
             const int64_t at = (i * wide + k) * s->length * s->item;
             double *sums = s->sums + 2 * (i * wide + k);
             sums[0] = sums[1] = 0;
-            cfxi_reduce_rows_dots(&s->rows, s->g + at, s->x + at, NULL, s->length, mean, sums);
+            rows->dots(s->g + at, s->x + at, NULL, s->length, mean, sums);
             all[0] += sums[0] * (w ? number(w, first + k) : 1);
             all[1] += sums[1] * (w ? number(w, first + k) : 1);
         }
         for (int64_t k = 0; s->dx && k < wide; k++) {
             const int64_t at = (i * wide + k) * s->length * s->item;
-            cfxi_reduce_rows_blend(&s->rows, s->dx + at, s->g + at, s->x + at, NULL, s->length,
-                                   mean, rstd * (w ? number(w, first + k) : 1),
-                                   -rstd * rstd * rstd * all[1] / count, -rstd * all[0] / count);
+            rows->blend(s->dx + at, s->g + at, s->x + at, NULL, s->length, mean,
+                        rstd * (w ? number(w, first + k) : 1),
+                        -rstd * rstd * rstd * all[1] / count, -rstd * all[0] / count);
         }
     }
 }

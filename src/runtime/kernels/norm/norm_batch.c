@@ -101,19 +101,18 @@ static void gather_statistics(void *ctx, int64_t begin, int64_t end)
 {
     const batches *s = ctx;
     const cfxi_norm *n = &s->n;
+    const cfxi_rows *rows = cfxi_reduce_rows(&n->rows);
     int64_t images = s->instances ? 1 : s->batch;
     double count = (double)(images * s->length);
     for (int64_t i = begin; i < end; i++) {
         double sum = 0;
         double squares = 0;
         for (int64_t b = 0; b < images; b++)
-            sum += cfxi_reduce_rows_sum(
-                &n->rows, cfxi_norm_at(n, n->x, (b * s->channels + i) * s->length), s->length);
+            sum += rows->sum(cfxi_norm_at(n, n->x, (b * s->channels + i) * s->length), s->length);
         s->mean[i] = sum / count;
         for (int64_t b = 0; b < images; b++)
-            squares += cfxi_reduce_rows_squares(
-                &n->rows, cfxi_norm_at(n, n->x, (b * s->channels + i) * s->length), s->length,
-                s->mean[i]);
+            squares += rows->squares(cfxi_norm_at(n, n->x, (b * s->channels + i) * s->length),
+                                     s->length, s->mean[i]);
         s->var[i] = squares / count;
     }
 }
@@ -160,13 +159,14 @@ static void apply_channels(void *ctx, int64_t begin, int64_t end)
 {
     const batches *s = ctx;
     const cfxi_norm *n = &s->n;
+    const cfxi_rows *rows = cfxi_reduce_rows(&n->rows);
     for (int64_t i = begin; i < end; i++) {
         int64_t channel = i % s->channels;
         int64_t stat = s->instances && s->training ? i : channel;
         double a = cfxi_norm_number(n, n->w, channel, 1) / sqrt(s->var[stat] + s->eps);
         double b = cfxi_norm_number(n, n->b, channel, 0) - s->mean[stat] * a;
-        cfxi_reduce_rows_scale(&n->rows, cfxi_norm_at(n, n->y, i * s->length),
-                             cfxi_norm_at(n, n->x, i * s->length), s->length, a, b);
+        rows->scale(cfxi_norm_at(n, n->y, i * s->length), cfxi_norm_at(n, n->x, i * s->length),
+                    s->length, a, b);
     }
 }
 
@@ -174,9 +174,10 @@ static void apply_pixels(void *ctx, int64_t begin, int64_t end)
 {
     const batches *s = ctx;
     const cfxi_norm *n = &s->n;
+    const cfxi_rows *rows = cfxi_reduce_rows(&n->rows);
     for (int64_t i = begin; i < end; i++)
-        cfxi_reduce_rows_affine(&n->rows, n->y->data + i * s->y_step, n->x->data + i * s->x_step,
-                                s->channels, 0, 1, s->factor, s->shift);
+        rows->affine(n->y->data + i * s->y_step, n->x->data + i * s->x_step, s->channels, 0, 1,
+                     s->factor, s->shift);
 }
 
 static void set_factors(const batches *s)

@@ -3,6 +3,12 @@
 
 CFXI_ISA_CHOICE(cfxi_floats, cfxi_reduce_floats_of, cfxi_reduce_floats)
 
+const cfxi_rows *cfxi_reduce_rows(const cfxi_float_rows *r)
+{
+    const cfxi_floats *all = cfxi_reduce_floats_of(r->rt->isa);
+    return r->type == CFX_DTYPE_FLOAT64 ? &all->rows_of_doubles : &all->rows;
+}
+
 cfxi_run_type cfxi_reduce_run_type_of(cfx_dtype dtype)
 {
     return cfx_dtype_is_complex(dtype)   ? CFXI_C128

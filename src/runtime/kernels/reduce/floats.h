@@ -3,6 +3,21 @@
  * the same everywhere. */
 #include "reduce_impl.h"
 
+/* Vectors that are added up side by side; vectors of which sums of floats are made. */
+enum { SUMS = 4, ROW_BLOCK = 64 };
+
+#define NAME(x) f32_##x
+#define REAL float
+#define VEC V
+#define TOTAL v_sum
+#include "float_rows_vector.h"
+
+#define NAME(x) f64_##x
+#define REAL double
+#define VEC VD
+#define TOTAL vd_sum
+#include "float_rows_vector.h"
+
 enum { MANY = 64, PART = 16 };
 
 /* Lanes onto half as many, until one is left: spelled out, so that they stay in registers. */
@@ -18,23 +33,6 @@ enum { MANY = 64, PART = 16 };
     HALVE(4, statement)                                                                            \
     HALVE(2, statement)                                                                            \
     HALVE(1, statement)
-
-static double sum(const float *x, int64_t n)
-{
-    float lane[MANY] = {0};
-    double total = 0;
-    int64_t i = 0;
-    for (; i + MANY <= n; i += MANY)
-        for (int j = 0; j < MANY; j++)
-            lane[j] += x[i + j];
-    for (; i + PART <= n; i += PART)
-        for (int j = 0; j < PART; j++)
-            lane[j] += x[i + j];
-    for (; i < n; i++)
-        total += x[i];
-    FOLD(lane[j] += lane[k])
-    return total + lane[0];
-}
 
 static void add(double *acc, const float *x, int64_t n)
 {
@@ -93,35 +91,26 @@ static void add_four(double *acc, const float *x, const float *y, const float *z
 EXTREME(most, >)
 EXTREME(least, <)
 
-static void moments(const float *x, int64_t n, double *mean_of, double *squares)
+/* The sum of (x - mean)^2, in double: neither the differences nor their squares are rounded. */
+INLINE double spread_around(const float *x, int64_t n, double mean)
 {
-    double lane[MANY] = {0};
-    double all = 0;
+    enum { HALF = LANES / 2 };
+    VD sums[SUMS] = {{0}};
+    double rest = 0;
     int64_t i = 0;
-    double mean = sum(x, n) / (double)n;
-    for (; i + MANY <= n; i += MANY)
-        for (int j = 0; j < MANY; j++) {
-            double d = x[i + j] - mean;
-            lane[j] += d * d;
+    for (; i + SUMS * HALF <= n; i += SUMS * HALF)
+        UNROLL for (int v = 0; v < SUMS; v++) {
+            const VD d = WIDEN(x + i + v * HALF) - mean;
+            sums[v] += d * d;
         }
     for (; i < n; i++)
-        all += (x[i] - mean) * (x[i] - mean);
-    for (int j = 0; j < MANY; j++)
-        all += lane[j];
-    *mean_of = mean;
-    *squares = all;
+        rest += (x[i] - mean) * (x[i] - mean);
+    return rest + vd_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-static void shift(float *y, const float *x, int64_t n, float by)
+static double spread(const float *x, int64_t n, double mean)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] - by;
-}
-
-static void scale(float *y, int64_t n, float by)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] *= by;
+    return mean == 0 ? spread_around(x, n, 0) : spread_around(x, n, mean);
 }
 
 static void shift_each(float *y, const float *by, int64_t n)
@@ -155,19 +144,21 @@ static float peak(const float *x, int64_t n)
     return all;
 }
 
-static double exponentials(float *y, const float *x, int64_t n, float less)
+INLINE V exponential(V x, float scale, float less) { return v_exp(x * SET(scale) - SET(less)); }
+
+static double exponentials(float *y, const float *x, int64_t n, float scale, float less)
 {
     V sums[4] = {{0}};
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES)
         UNROLL for (int v = 0; v < 4; v++) {
-            const V e = v_exp(LOAD(x + i + v * LANES) - SET(less));
+            const V e = exponential(LOAD(x + i + v * LANES), scale, less);
             if (y)
                 STORE(y + i + v * LANES, e);
             sums[v] += e;
         }
     for (; i + LANES <= n; i += LANES) {
-        const V e = v_exp(LOAD(x + i) - SET(less));
+        const V e = exponential(LOAD(x + i), scale, less);
         if (y)
             STORE(y + i, e);
         sums[0] += e;
@@ -175,7 +166,7 @@ static double exponentials(float *y, const float *x, int64_t n, float less)
     double total = 0;
     if (i < n) {
         float rest[LANES];
-        STORE(rest, v_exp(LOAD_SOME(x + i, n - i) - SET(less)));
+        STORE(rest, exponential(LOAD_SOME(x + i, n - i), scale, less));
         if (y)
             memcpy(y + i, rest, (size_t)(n - i) * sizeof *y);
         for (int64_t j = 0; j < n - i; j++)
@@ -184,7 +175,13 @@ static double exponentials(float *y, const float *x, int64_t n, float less)
     return total + v_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
+#define ROWS(type)                                                                                 \
+    {                                                                                              \
+        type##_sum, type##_squares, type##_add, type##_scale, type##_affine, type##_columns,       \
+            type##_dots, type##_blend, type##_gather                                               \
+    }
+
 const cfxi_floats ISA(cfxi_reduce_floats) = {
-    sum,     add,   add_four, most,       least,      most_row, least_row,
-    moments, shift, scale,    shift_each, scale_each, peak,     exponentials,
+    ROWS(f32), ROWS(f64), add,        add_four,   most, least,        most_row,
+    least_row, spread,    shift_each, scale_each, peak, exponentials,
 };

@@ -57,10 +57,12 @@ static void moments_run(const cfxi_reduction *k, void *acc, const void *x, int64
 {
     moments m = {.n = (double)n};
     (void)first;
-    if (k->compute == CFXI_F32)
-        k->floats->moments(x, n, &m.mean[0], &m.squares);
-    else
+    if (k->compute == CFXI_F32) {
+        m.mean[0] = k->floats->rows.sum(x, n) / (double)n;
+        m.squares = k->floats->spread(x, n, m.mean[0]);
+    } else {
         double_moments(x, n, k->compute == CFXI_C128 ? 2 : 1, &m);
+    }
     join(acc, &m);
 }
 
@@ -251,16 +253,13 @@ static void exp_join(exponentials *a, exponentials b)
 /* n <= CFXI_RUN floats at once. */
 static void exp_floats(const cfxi_reduction *k, exponentials *e, const float *x, int64_t n)
 {
-    float y[CFXI_RUN];
     float most = k->floats->most(x, n);
     if (isinf(most) || most != most) {
         for (int64_t i = 0; i < n; i++)
             exp_element(k, e, x, i);
         return;
     }
-    k->floats->shift(y, x, n, most);
-    cfxi_elementwise_exp_f32(k->rt, n, y, y);
-    exp_join(e, (exponentials){most, {k->floats->sum(y, n), 0}});
+    exp_join(e, (exponentials){most, {k->floats->exponentials(NULL, x, n, 1, most), 0}});
 }
 
 static void exp_run(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first)

@@ -3,6 +3,7 @@
 #ifndef CFXI_REDUCE_IMPL_H
 #define CFXI_REDUCE_IMPL_H
 
+#include "float_rows.h"
 #include "runtime/isa.h"
 
 /* ---- runs (element_run.c) ------------------------------------------------------------------ */
@@ -49,11 +50,11 @@ cfx_status cfxi_reduce_reduced_result(cfxi_call *c, size_t i, cfx_dtype dtype, c
 cfx_status cfxi_reduce_reduced_not_empty(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
                                          const char *name);
 
-/* ---- loops over floats (kernels/floats.h) -------------------------------------------------- */
+/* ---- loops over floats (floats.h) ---------------------------------------------------------- */
 
-/* Of n adjacent floats, by the machine. Sums are of at most CFXI_RUN: longer ones add up theirs. */
+/* Of n adjacent floats, by the machine. */
 typedef struct cfxi_floats {
-    double (*sum)(const float *x, int64_t n);
+    cfxi_rows rows, rows_of_doubles;
     void (*add)(double *acc, const float *x, int64_t n);  /* acc[i] += x[i] */
     void (*add_four)(double *acc, const float *x, const float *y, const float *z, const float *w,
                      int64_t n);                          /* acc[i] += x[i] + y[i] + z[i] + w[i] */
@@ -61,14 +62,13 @@ typedef struct cfxi_floats {
     float (*least)(const float *x, int64_t n);
     void (*most_row)(float *acc, const float *x, int64_t n);  /* element by element */
     void (*least_row)(float *acc, const float *x, int64_t n);
-    void (*moments)(const float *x, int64_t n, double *mean, double *squares);
-    void (*shift)(float *y, const float *x, int64_t n, float by);  /* y = x - by */
-    void (*scale)(float *y, int64_t n, float by);
+    /* The sum of (x - mean)^2 as double has it: rows.squares is of float. */
+    double (*spread)(const float *x, int64_t n, double mean);
     void (*shift_each)(float *y, const float *by, int64_t n);
     void (*scale_each)(float *y, const float *by, int64_t n);
     float (*peak)(const float *x, int64_t n);  /* the greatest; NaN may be passed over */
-    /* y = e^(x - less), and their sum; y may be x, and NULL: only the sum. */
-    double (*exponentials)(float *y, const float *x, int64_t n, float less);
+    /* y = e^(x * scale - less), and their sum; y may be x, and NULL: only the sum. */
+    double (*exponentials)(float *y, const float *x, int64_t n, float scale, float less);
 } cfxi_floats;
 
 CFXI_ISA_TABLES(cfxi_floats, cfxi_reduce_floats)
@@ -117,34 +117,5 @@ cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_re
 typedef void cfxi_lane_fn(void *ctx, char *const at[], void *scratch, int64_t i);
 cfx_status cfxi_reduce_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t dim,
                              int64_t cost, size_t scratch_size, cfxi_lane_fn *fn, void *ctx);
-
-/* ---- vectors ------------------------------------------------------------------------------- */
-
-#if defined(__x86_64__)
-#define CFXI_AVX2 __attribute__((target("avx2,fma,f16c")))
-#define CFXI_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")))
-#else
-#define CFXI_AVX2
-#define CFXI_AVX512
-#endif
-#define CFXI_INLINE static inline __attribute__((always_inline))
-
-typedef float cfxi_v16 __attribute__((vector_size(64), aligned(4), may_alias));
-
-/* name(args) by the machine: name_body must be CFXI_INLINE. */
-#define CFXI_BY_ISA(name, params, args)                                                            \
-    CFXI_AVX512 static void name##_avx512 params { name##_body args; }                             \
-    CFXI_AVX2 static void name##_avx2 params { name##_body args; }                                 \
-    static void name##_plain params { name##_body args; }                                          \
-    static void name(cfx_isa isa, CFXI_UNPAREN params)                                             \
-    {                                                                                              \
-        if (isa == CFX_ISA_AVX512)                                                                 \
-            name##_avx512 args;                                                                    \
-        else if (isa == CFX_ISA_AVX2)                                                              \
-            name##_avx2 args;                                                                      \
-        else                                                                                       \
-            name##_plain args;                                                                     \
-    }
-#define CFXI_UNPAREN(...) __VA_ARGS__
 
 #endif

@@ -32,14 +32,14 @@ static void float_lane(const softmax *s, float *y, const float *x)
     double sum = 0;
     for (int64_t at = 0; at < s->n; at += CFXI_RUN) {
         const int64_t n = s->n - at < CFXI_RUN ? s->n - at : CFXI_RUN;
-        sum += f->exponentials(s->log ? NULL : y + at, x + at, n, most);
+        sum += f->exponentials(s->log ? NULL : y + at, x + at, n, 1, most);
     }
     if (!s->log) {
-        f->scale(y, s->n, (float)(1 / sum));
+        f->rows.scale(y, y, s->n, 1 / sum, 0);
         return;
     }
-    f->shift(y, x, s->n, most);  /* not most + log(sum) at once: x and most may be large */
-    f->shift(y, y, s->n, (float)log(sum));
+    f->rows.scale(y, x, s->n, 1, -most);  /* not both at once: x and most may be large */
+    f->rows.scale(y, y, s->n, 1, -log(sum));
 }
 
 static void double_lane(const softmax *s, double *y, const double *x)

@@ -43,6 +43,7 @@ typedef struct lanes {
 /* g - exp(y) * sum */
 static void log_lane(const lanes *s, char *dx, const char *g, const char *y, double sum)
 {
+    const cfxi_rows *rows = cfxi_reduce_rows(&s->rows);
     double room[PART];  /* for elements of either type */
     for (int64_t at = 0; at < s->n; at += PART) {
         const int64_t n = s->n - at < PART ? s->n - at : PART;
@@ -52,23 +53,22 @@ static void log_lane(const lanes *s, char *dx, const char *g, const char *y, dou
         else
             for (int64_t i = 0; i < n; i++)
                 room[i] = exp(((const double *)from)[i]);
-        cfxi_reduce_rows_blend(&s->rows, dx + at * s->item, g + at * s->item, room, NULL, n, 0, 1,
-                             -sum, 0);
+        rows->blend(dx + at * s->item, g + at * s->item, room, NULL, n, 0, 1, -sum, 0);
     }
 }
 
 static void some_lanes(void *ctx, int64_t begin, int64_t end)
 {
     const lanes *s = ctx;
+    const cfxi_rows *rows = cfxi_reduce_rows(&s->rows);
     for (int64_t i = begin; i < end; i++) {
         const int64_t at = i * s->n * s->item;
         double sums[2] = {0, 0};
-        cfxi_reduce_rows_dots(&s->rows, s->g + at, s->y + at, NULL, s->n, 0, sums);
+        rows->dots(s->g + at, s->y + at, NULL, s->n, 0, sums);
         if (s->log)
             log_lane(s, s->dx + at, s->g + at, s->y + at, sums[0]);
         else
-            cfxi_reduce_rows_affine(&s->rows, s->dx + at, s->g + at, s->n, sums[1], 1, s->y + at,
-                                  NULL);
+            rows->affine(s->dx + at, s->g + at, s->n, sums[1], 1, s->y + at, NULL);
     }
 }
 

@@ -84,7 +84,7 @@ static void add_all(const cfxi_reduction *k, sum_of *acc, size_t by, const void 
         if (by)
             k->floats->add(&acc->f, x, n);
         else
-            acc->f += k->floats->sum(x, n);
+            acc->f += k->floats->rows.sum(x, n);
         break;
     case CFXI_F64:
         for (int64_t at = 0; at < n; at++, acc += by)

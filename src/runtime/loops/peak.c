@@ -3,11 +3,11 @@
  * A kernel is compared with these. They are measured with the runtime's instruction set and
  * threads, on the pool, so that what the system gives to others meanwhile counts for both.
  */
-#include "pool_impl.h"
+#include "peak.h"
+
+#include "runtime/pool_impl.h"
 
 #include <unistd.h>
-
-#pragma GCC optimize("O3", "fp-contract=fast")
 
 enum {
     MULTIPLY_ROUNDS = 12,      /* the best of them counts: the others were disturbed */
@@ -19,64 +19,12 @@ enum {
     LARGEST_BLOCK = 512 << 20  /* if caches are as large as that */
 };
 
-/* ---- loops --------------------------------------------------------------------------------- */
-
-typedef struct loops {
-    float (*multiply)(int64_t n, float by);               /* n multiply-adds of all chains */
-    float (*read)(const float *at, int64_t n);            /* n is a multiple of 128 */
-    int64_t floats;                                       /* in all chains together */
-} loops;
-
-/* Chains are as many as hide the latency and fit into registers. */
-#define LOOPS(isa, target_, lanes, chains)                                                         \
-    typedef float vec_##isa __attribute__((vector_size(4 * lanes), aligned(4), may_alias));        \
-    target_ static float multiply_##isa(int64_t n, float by)                                       \
-    {                                                                                              \
-        vec_##isa sum[chains];                                                                     \
-        const vec_##isa factor = by - (vec_##isa){0};                                              \
-        for (int i = 0; i < chains; i++)                                                           \
-            sum[i] = factor * (float)(i + 1);                                                      \
-        for (int64_t k = 0; k < n; k++)                                                            \
-            _Pragma("GCC unroll 24") for (int i = 0; i < chains; i++)                              \
-                sum[i] = sum[i] * factor + factor;                                                 \
-        for (int i = 1; i < chains; i++)                                                           \
-            sum[0] += sum[i];                                                                      \
-        return sum[0][0];                                                                          \
-    }                                                                                              \
-    target_ static float read_##isa(const float *at, int64_t n)                                    \
-    {                                                                                              \
-        vec_##isa sum[8] = {{0}};                                                                  \
-        for (int64_t k = 0; k < n; k += 8 * lanes)                                                 \
-            _Pragma("GCC unroll 8") for (int i = 0; i < 8; i++)                                    \
-                sum[i] += *(const vec_##isa *)(at + k + i * lanes);                                \
-        for (int i = 1; i < 8; i++)                                                                \
-            sum[0] += sum[i];                                                                      \
-        return sum[0][0];                                                                          \
-    }                                                                                              \
-    static const loops loops_##isa = {multiply_##isa, read_##isa, lanes * chains};
-
-LOOPS(plain, , 4, 12)
-#if defined(__x86_64__)
-LOOPS(avx2, __attribute__((target("avx2,fma"))), 8, 12)
-LOOPS(avx512, __attribute__((target("avx512f,fma,prefer-vector-width=512"))), 16, 24)
-#endif
-
-static const loops *loops_of(cfx_isa isa)
-{
-#if defined(__x86_64__)
-    if (isa == CFX_ISA_AVX512)
-        return &loops_avx512;
-    if (isa == CFX_ISA_AVX2)
-        return &loops_avx2;
-#endif
-    (void)isa;
-    return &loops_plain;
-}
+static CFXI_ISA_CHOICE(cfxi_peak_loops, loops_of, cfxi_rt_peak_loops)
 
 /* ---- jobs ---------------------------------------------------------------------------------- */
 
 typedef struct measured {
-    const loops *loops;
+    const cfxi_peak_loops *loops;
     const float *memory;
     int64_t floats;      /* of memory in a piece, */
     int64_t part;        /* and in one of PARTS */
@@ -139,7 +87,7 @@ static cfx_status measure_memory(cfx_runtime *rt, measured *m, double *out, cfx_
     memset(memory, 0, size);  /* so that every page is there */
     m->memory = memory;
     m->part = (int64_t)(size / sizeof(float)) / PARTS;
-    m->floats = m->part / pieces / 128 * 128;
+    m->floats = m->part / pieces / CFXI_PEAK_READS * CFXI_PEAK_READS;
     const double took = fastest(rt, READ_ROUNDS, pieces, read_memory, m);
     *out = (double)(m->floats * pieces) * sizeof(float) / took / 1e9;
     cfxi_base_free(rt->allocator, memory, size);

@@ -1,16 +1,12 @@
-/* gemm_kernel.h - the inner loops of matrix products; included once for each of them.
+/* gemm_vector.h - the inner loops of matrix products, of one type and instruction set; included
+ * twice for each, after vector.h, by gemm_types.h.
  *
- * Expects NAME(x), REAL, LANES (elements of a vector), COLUMNS (vectors in a row of a tile), ROWS,
- * and BLOCK (the size of square blocks that are transposed in registers: 8 or 4 floats, 4 doubles;
- * 1: none). Vectors are gcc's, so the same text serves every instruction set: the tile lies in
- * registers once the loops over it are unrolled.
+ * Expects NAME(x), REAL, VEC (a vector of them) and TOTAL (its sum), COLUMNS (vectors in a row of a
+ * tile), ROWS, and BLOCK (the size of square blocks that are transposed in registers: 8 floats, 4
+ * doubles; 1: none). Vectors are gcc's: the tile lies in registers once the loops over it are
+ * unrolled.
  */
-#define VEC NAME(vec)
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-
-typedef REAL VEC __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)),
-                                may_alias));
+#define WIDTH ((int)(sizeof(VEC) / sizeof(REAL)))
 
 /* ---- tiles --------------------------------------------------------------------------------- */
 
@@ -24,27 +20,27 @@ static __attribute__((noinline)) void NAME(finish)(int rows, const REAL *sums,
     for (int i = 0; i < rows; i++) {
         REAL *c = (REAL *)t->c + i * t->c_row;
         UNROLL for (int v = 0; v < COLUMNS; v++) {
-            VEC x = *(const VEC *)(sums + (i * COLUMNS + v) * LANES) * alpha;
+            VEC x = *(const VEC *)(sums + (i * COLUMNS + v) * WIDTH) * alpha;
             if (beta != 0)
-                x += *(const VEC *)(c + v * LANES) * beta;
+                x += *(const VEC *)(c + v * WIDTH) * beta;
             if (bias && t->bias_rows)
                 x += bias[i];
             else if (bias)
-                x += *(const VEC *)(bias + v * LANES);
-            *(VEC *)(c + v * LANES) = x;
+                x += *(const VEC *)(bias + v * WIDTH);
+            *(VEC *)(c + v * WIDTH) = x;
         }
     }
 }
 
 INLINE void NAME(store)(int rows, VEC sums[ROWS][COLUMNS], const cfxi_gemm_tile *t)
 {
-    REAL memory[ROWS * COLUMNS * LANES];
+    REAL memory[ROWS * COLUMNS * WIDTH];
     bool plain = t->alpha == 1 && t->beta == 0 && !t->bias;
     REAL *to = plain ? t->c : memory;
-    int64_t step = plain ? t->c_row : COLUMNS * LANES;
+    int64_t step = plain ? t->c_row : COLUMNS * WIDTH;
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int v = 0; v < COLUMNS; v++)
-            *(VEC *)(to + i * step + v * LANES) = sums[i][v];
+            *(VEC *)(to + i * step + v * WIDTH) = sums[i][v];
     if (!plain)
         NAME(finish)(rows, memory, t);
 }
@@ -56,7 +52,7 @@ INLINE void NAME(tile)(int rows, int64_t k, const REAL *a, int64_t a_row, int64_
     for (int64_t p = 0; p < k; p++) {
         VEC line[COLUMNS];
         UNROLL for (int v = 0; v < COLUMNS; v++)
-            line[v] = *(const VEC *)(b + v * LANES);
+            line[v] = *(const VEC *)(b + v * WIDTH);
         UNROLL for (int i = 0; i < rows; i++)
             UNROLL for (int v = 0; v < COLUMNS; v++)
                 sums[i][v] += a[i * a_row] * line[v];
@@ -69,11 +65,11 @@ INLINE void NAME(tile)(int rows, int64_t k, const REAL *a, int64_t a_row, int64_
 static void NAME(packed)(int rows, int64_t k, const void *a, const void *b, const cfxi_gemm_tile *t)
 {
     if (rows > 8)
-        NAME(tile)(ROWS, k, a, 1, ROWS, b, COLUMNS * LANES, t);
+        NAME(tile)(ROWS, k, a, 1, ROWS, b, COLUMNS * WIDTH, t);
     else if (rows > 4)
-        NAME(tile)(ROWS < 8 ? ROWS : 8, k, a, 1, ROWS, b, COLUMNS * LANES, t);
+        NAME(tile)(ROWS < 8 ? ROWS : 8, k, a, 1, ROWS, b, COLUMNS * WIDTH, t);
     else
-        NAME(tile)(4, k, a, 1, ROWS, b, COLUMNS * LANES, t);
+        NAME(tile)(4, k, a, 1, ROWS, b, COLUMNS * WIDTH, t);
 }
 
 static void NAME(direct)(int rows, int64_t k, const void *a, int64_t a_row, int64_t a_col,
@@ -101,22 +97,12 @@ static void NAME(direct)(int rows, int64_t k, const void *a, int64_t a_row, int6
 
 /* ---- dot products -------------------------------------------------------------------------- */
 
-INLINE REAL NAME(total)(VEC x)
-{
-    REAL s[LANES];
-    *(VEC *)s = x;
-    UNROLL for (int w = LANES / 2; w > 0; w /= 2)
-        UNROLL for (int i = 0; i < w; i++)
-            s[i] += s[i + w];
-    return s[0];
-}
-
 INLINE void NAME(dot_tile)(int rows, int columns, int64_t k, const REAL *a, int64_t a_row,
-                           const REAL *b, int64_t b_col, REAL *sums)
+                           const REAL *b, int64_t b_col, REAL *c, int64_t c_row)
 {
     VEC part[CFXI_DOT_ROWS][CFXI_DOT_COLUMNS] = {{{0}}};
     int64_t p = 0;
-    for (; p + LANES <= k; p += LANES) {
+    for (; p + WIDTH <= k; p += WIDTH) {
         VEC left[CFXI_DOT_ROWS];
         UNROLL for (int i = 0; i < rows; i++)
             left[i] = *(const VEC *)(a + i * a_row + p);
@@ -128,28 +114,32 @@ INLINE void NAME(dot_tile)(int rows, int columns, int64_t k, const REAL *a, int6
     }
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < columns; j++) {
-            REAL sum = NAME(total)(part[i][j]);
+            REAL sum = TOTAL(part[i][j]);
             for (int64_t q = p; q < k; q++)
                 sum += a[i * a_row + q] * b[j * b_col + q];
-            sums[i * CFXI_DOT_COLUMNS + j] = sum;
+            c[i * c_row + j] = sum;
         }
 }
 
-static void NAME(dots)(int rows, int columns, int64_t k, const void *a, int64_t a_row,
-                       const void *b, int64_t b_col, void *sums)
+INLINE void NAME(dot_rows)(int rows, int64_t columns, int64_t k, const REAL *a, int64_t a_row,
+                           const REAL *b, int64_t b_col, REAL *c, int64_t c_row)
 {
-    if (columns == CFXI_DOT_COLUMNS && rows == CFXI_DOT_ROWS)
-        NAME(dot_tile)(CFXI_DOT_ROWS, CFXI_DOT_COLUMNS, k, a, a_row, b, b_col, sums);
-    else if (columns == CFXI_DOT_COLUMNS && rows == 2)
-        NAME(dot_tile)(2, CFXI_DOT_COLUMNS, k, a, a_row, b, b_col, sums);
-    else if (columns == CFXI_DOT_COLUMNS && rows == 1)
-        NAME(dot_tile)(1, CFXI_DOT_COLUMNS, k, a, a_row, b, b_col, sums);
-    else
-        for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++)
-                NAME(dot_tile)(1, 1, k, (const REAL *)a + i * a_row, 0,
-                               (const REAL *)b + j * b_col, 0,
-                               (REAL *)sums + i * CFXI_DOT_COLUMNS + j);
+    int64_t j = 0;
+    for (; j + CFXI_DOT_COLUMNS <= columns; j += CFXI_DOT_COLUMNS)
+        NAME(dot_tile)(rows, CFXI_DOT_COLUMNS, k, a, a_row, b + j * b_col, b_col, c + j, c_row);
+    for (; j < columns; j++)
+        NAME(dot_tile)(rows, 1, k, a, a_row, b + j * b_col, b_col, c + j, c_row);
+}
+
+static void NAME(dots)(int rows, int64_t columns, int64_t k, const void *a, int64_t a_row,
+                       const void *b, int64_t b_col, void *c, int64_t c_row)
+{
+    switch (rows) {
+    case 1: NAME(dot_rows)(1, columns, k, a, a_row, b, b_col, c, c_row); break;
+    case 2: NAME(dot_rows)(2, columns, k, a, a_row, b, b_col, c, c_row); break;
+    case 3: NAME(dot_rows)(3, columns, k, a, a_row, b, b_col, c, c_row); break;
+    default: NAME(dot_rows)(CFXI_DOT_ROWS, columns, k, a, a_row, b, b_col, c, c_row); break;
+    }
 }
 
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -217,6 +207,10 @@ static void NAME(pack)(void *to_, int64_t width, const void *from_, int64_t acro
 {
     REAL *to = to_;
     const REAL *from = from_;
+    if (width == 1 && along == 1) {
+        memcpy(to, from, (size_t)k * sizeof(REAL));
+        return;
+    }
     if (count < width)
         memset(to, 0, (size_t)(width * k) * sizeof(REAL));
     if (along == 1 && across != 1) {
@@ -225,9 +219,9 @@ static void NAME(pack)(void *to_, int64_t width, const void *from_, int64_t acro
                              count - i < BLOCK ? (int)(count - i) : BLOCK, k);
         return;
     }
-    if (across == 1 && count == width && width % LANES == 0) {
+    if (across == 1 && count == width && width % WIDTH == 0) {
         for (int64_t p = 0; p < k; p++, to += width, from += along)
-            for (int64_t i = 0; i < width; i += LANES)
+            for (int64_t i = 0; i < width; i += WIDTH)
                 *(VEC *)(to + i) = *(const VEC *)(from + i);
         return;
     }
@@ -242,7 +236,7 @@ static void NAME(pack)(void *to_, int64_t width, const void *from_, int64_t acro
 
 static const cfxi_gemm_kernel NAME(kernel) = {
     .rows = ROWS,
-    .columns = COLUMNS * LANES,
+    .columns = COLUMNS * WIDTH,
     .size = sizeof(REAL),
     .packed = NAME(packed),
     .direct = NAME(direct),
@@ -250,12 +244,9 @@ static const cfxi_gemm_kernel NAME(kernel) = {
     .pack = NAME(pack),
 };
 
-#undef VEC
-#undef INLINE
-#undef UNROLL
+#undef WIDTH
 #undef NAME
 #undef REAL
-#undef LANES
-#undef COLUMNS
-#undef ROWS
+#undef VEC
+#undef TOTAL
 #undef BLOCK

@@ -1,0 +1,8 @@
+/* convert_plain.c - conversions of element types, for any machine. */
+#pragma GCC optimize("O3", "no-trapping-math")
+#include "convert.h"
+
+#define LANES 4
+#include "runtime/vector.h"
+
+#include "convert_vector.h"
