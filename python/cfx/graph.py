@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _core, traceback  # noqa: F401: what C asks of it
+from . import _core, ops, traceback  # noqa: F401: texts name what is in ops; C asks traceback
 from ._glue import is_theirs, own_codegen, symint
 from ._glue.codegen import CodeGen, PythonCode, TransformCodeFunc, _BoxedCodeGen, _color_codes
 from ._glue.codegen import _color_fns, _custom_builtins, _CustomBuiltin, _format_target, _identity

@@ -6,6 +6,7 @@ parameters of the row. Tensors may be cfx's, torch's, numpy's or of any library 
 results are torch's if one of them was, else numpy's, else cfx's.
 """
 import builtins
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -151,4 +152,5 @@ def __dir__() -> list[str]:
 _names = public_names(globals())
 
 for _function in (cond, while_loop, for_loop, fail, check_length, check_buffer):
-    _function.__module__ = "cfx"  # how the operator table and generated code name them
+    _function.__module__ = "cfx"  # how the operator table and generated code name them, and
+    setattr(sys.modules["cfx"], _function.__name__, _function)  # where texts of graphs find them

@@ -37,6 +37,23 @@ def loops(x):
     return x
 
 
+UNPACKS = """
+import cfx, torch
+def unpacks(x):
+    first, *rest, last = x
+    return last if x.sum() > 0 else first
+print(float(cfx.capture(unpacks, torch.ones(3))(torch.ones(3))))
+"""
+
+
+def test_nothing_else_has_to_be_imported(tmp_path):
+    """Graphs name functions of cfx, which are loaded when somebody asks for them."""
+    (tmp_path / "unpacks.py").write_text(UNPACKS)
+    done = subprocess.run([sys.executable, "unpacks.py"], cwd=tmp_path, env=ENVIRONMENT,
+                          capture_output=True, text=True)
+    assert done.stdout == "1.0\n", done.stderr
+
+
 # ---- the way to cfx.script ---------------------------------------------------------------------
 
 
