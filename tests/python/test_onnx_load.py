@@ -165,6 +165,29 @@ def test_branches_and_loops_use_values_around_them():
         assert torch.allclose(gm(x), want) and torch.allclose(run(x), want)
 
 
+def test_a_sequence_is_mapped():
+    """Over lists and a tensor at once; the body uses a value around it, and gives a constant."""
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Add", ["a", "b"], ["t"]), helper.make_node("Mul", ["t", "w"], ["p"]),
+         helper.make_node("Sub", ["p", "c"], ["d"]), helper.make_node("Size", ["a"], ["size"])],
+        "body", [info(name, FLOAT, [2]) for name in "abc"],
+        [info("d", FLOAT, [2]), info("size", TensorProto.INT64, [])])
+    nodes = [helper.make_node("SequenceConstruct", ["x", "y", "x"], ["first"]),
+             helper.make_node("SplitToSequence", ["z"], ["second"], axis=0, keepdims=0),
+             helper.make_node("SequenceMap", ["first", "y", "second"], ["maps", "sizes"], body=body),
+             helper.make_node("ConcatFromSequence", ["maps"], ["out"], axis=0, new_axis=1),
+             helper.make_node("ConcatFromSequence", ["sizes"], ["sizes_"], axis=0, new_axis=1),
+             helper.make_node("Cast", ["sizes_"], ["count"], to=FLOAT)]
+    inputs = [("x", [2]), ("y", [2]), ("z", [3, 2]), ("w", [2])]
+    data = model(nodes, inputs, [("out", [3, 2]), ("count", [3])]).SerializeToString()
+    x, y, z, w = torch.randn(2), torch.randn(2), torch.randn(3, 2), torch.randn(2)
+    want = torch.stack([(a + y) * w - c for a, c in zip((x, y, x), z)])
+    for program in (cfx.onnx.load(data), cfx.runtime.load(data)):
+        out, count = program(x, y, z, w)
+        assert torch.allclose(out, want) and count.tolist() == [2, 2, 2]
+
+
 @pytest.mark.parametrize("opset", [9, 13, 18])
 def test_what_torch_exports_is_read(opset, tmp_path):
     torch.manual_seed(0)
