@@ -175,7 +175,8 @@ def test_a_sequence_is_mapped():
         [info("d", FLOAT, [2]), info("size", TensorProto.INT64, [])])
     nodes = [helper.make_node("SequenceConstruct", ["x", "y", "x"], ["first"]),
              helper.make_node("SplitToSequence", ["z"], ["second"], axis=0, keepdims=0),
-             helper.make_node("SequenceMap", ["first", "y", "second"], ["maps", "sizes"], body=body),
+             helper.make_node("SequenceMap", ["first", "y", "second"], ["maps", "sizes"],
+                              body=body),
              helper.make_node("ConcatFromSequence", ["maps"], ["out"], axis=0, new_axis=1),
              helper.make_node("ConcatFromSequence", ["sizes"], ["sizes_"], axis=0, new_axis=1),
              helper.make_node("Cast", ["sizes_"], ["count"], to=FLOAT)]

@@ -145,7 +145,8 @@ def scan_of_opset_8(lengths, directions):
     body = helper.make_graph(
         [node("Add", "s a", "t"), node("Mul", "t w", "u"), node("Mul", "u b", "row"),
          node("Identity", "t", "s_out")], "body",
-        [value("s", [2]), value("a", [2]), value("b", [])], [value("s_out", [2]), value("row", [2])])
+        [value("s", [2]), value("a", [2]), value("b", [])],
+        [value("s_out", [2]), value("row", [2])])
     scan = helper.make_node("Scan", ["n" if lengths else "", "start", "x", "y"], ["last", "rows"],
                             num_scan_inputs=2, body=body, directions=directions)
     inputs = [value("w", [2]), value("start", ["many", 2]), value("x", ["many", "long", 2]),

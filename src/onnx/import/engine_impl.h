@@ -130,7 +130,7 @@ bool cfxi_import_is_default_domain(cfxi_text domain);
 /* What the file says of output i of a node, of which nothing else is known: its element type and
  * its sizes. (import_declared.c) */
 void cfxi_import_declare(cfxi_import_call *c, size_t i);
-/* Whether input i is a list of tensors; the scope fails if that is not known. (import_declared.c) */
+/* Whether input i is a list of tensors; the scope fails if that is unknown. (import_declared.c) */
 bool cfxi_import_is_sequence(cfxi_import_call *c, size_t i);
 
 /* ---- one node (import_call.c) -------------------------------------------------------------- */
