@@ -189,6 +189,22 @@ def test_a_sequence_is_mapped():
         assert torch.allclose(out, want) and count.tolist() == [2, 2, 2]
 
 
+def test_parts_of_lengths_that_only_a_run_knows():
+    """And as many as it knows: the first is left out."""
+    numbers = [numpy_helper.from_array(np.array(value), name)
+               for name, value in (("one", [1]), ("end", [2**62]), ("last", -1))]
+    nodes = [helper.make_node("Cast", ["lengths"], ["all"], to=TensorProto.INT64),
+             helper.make_node("Slice", ["all", "one", "end"], ["rest"]),
+             helper.make_node("SplitToSequence", ["x", "rest"], ["parts"]),
+             helper.make_node("SequenceAt", ["parts", "last"], ["y"])]
+    data = model(nodes, [("lengths", ["n"]), ("x", ["m", 2])], [("y", ["k", 2])],
+                 numbers).SerializeToString()
+    for program in (cfx.onnx.load(data), cfx.runtime.load(data)):
+        for lengths in ([9, 1, 3], [0, 2, 1, 1, 2]):
+            x = torch.randn(sum(lengths[1:]), 2)
+            assert torch.equal(program(torch.tensor(lengths).float(), x), x[-lengths[-1]:])
+
+
 @pytest.mark.parametrize("opset", [9, 13, 18])
 def test_what_torch_exports_is_read(opset, tmp_path):
     torch.manual_seed(0)
