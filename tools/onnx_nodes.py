@@ -114,6 +114,8 @@ def to_torch(array):
 
     if isinstance(array, list):
         return [to_torch(item) for item in array]
+    if array is None or (array.dtype == object and array.ndim == 0 and array.item() is None):
+        return None  # an optional without a value
     array = np.ascontiguousarray(array).reshape(np.shape(array))
     name = array.dtype.name
     if name in ("int4", "int2"):

@@ -165,6 +165,46 @@ def test_branches_and_loops_use_values_around_them():
         assert torch.allclose(gm(x), want) and torch.allclose(run(x), want)
 
 
+def test_a_sequence_is_mapped():
+    """Over lists and a tensor at once; the body uses a value around it, and gives a constant."""
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Add", ["a", "b"], ["t"]), helper.make_node("Mul", ["t", "w"], ["p"]),
+         helper.make_node("Sub", ["p", "c"], ["d"]), helper.make_node("Size", ["a"], ["size"])],
+        "body", [info(name, FLOAT, [2]) for name in "abc"],
+        [info("d", FLOAT, [2]), info("size", TensorProto.INT64, [])])
+    nodes = [helper.make_node("SequenceConstruct", ["x", "y", "x"], ["first"]),
+             helper.make_node("SplitToSequence", ["z"], ["second"], axis=0, keepdims=0),
+             helper.make_node("SequenceMap", ["first", "y", "second"], ["maps", "sizes"],
+                              body=body),
+             helper.make_node("ConcatFromSequence", ["maps"], ["out"], axis=0, new_axis=1),
+             helper.make_node("ConcatFromSequence", ["sizes"], ["sizes_"], axis=0, new_axis=1),
+             helper.make_node("Cast", ["sizes_"], ["count"], to=FLOAT)]
+    inputs = [("x", [2]), ("y", [2]), ("z", [3, 2]), ("w", [2])]
+    data = model(nodes, inputs, [("out", [3, 2]), ("count", [3])]).SerializeToString()
+    x, y, z, w = torch.randn(2), torch.randn(2), torch.randn(3, 2), torch.randn(2)
+    want = torch.stack([(a + y) * w - c for a, c in zip((x, y, x), z)])
+    for program in (cfx.onnx.load(data), cfx.runtime.load(data)):
+        out, count = program(x, y, z, w)
+        assert torch.allclose(out, want) and count.tolist() == [2, 2, 2]
+
+
+def test_parts_of_lengths_that_only_a_run_knows():
+    """And as many as it knows: the first is left out."""
+    numbers = [numpy_helper.from_array(np.array(value), name)
+               for name, value in (("one", [1]), ("end", [2**62]), ("last", -1))]
+    nodes = [helper.make_node("Cast", ["lengths"], ["all"], to=TensorProto.INT64),
+             helper.make_node("Slice", ["all", "one", "end"], ["rest"]),
+             helper.make_node("SplitToSequence", ["x", "rest"], ["parts"]),
+             helper.make_node("SequenceAt", ["parts", "last"], ["y"])]
+    data = model(nodes, [("lengths", ["n"]), ("x", ["m", 2])], [("y", ["k", 2])],
+                 numbers).SerializeToString()
+    for program in (cfx.onnx.load(data), cfx.runtime.load(data)):
+        for lengths in ([9, 1, 3], [0, 2, 1, 1, 2]):
+            x = torch.randn(sum(lengths[1:]), 2)
+            assert torch.equal(program(torch.tensor(lengths).float(), x), x[-lengths[-1]:])
+
+
 @pytest.mark.parametrize("opset", [9, 13, 18])
 def test_what_torch_exports_is_read(opset, tmp_path):
     torch.manual_seed(0)

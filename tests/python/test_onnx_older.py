@@ -1,6 +1,6 @@
 """ONNX files in the style of older exporters and of tf2onnx: channels last between Transposes,
 chains of Identity, Slice and Upsample with attributes, loops of a TensorFlow `while` with a branch
-inside. Results are those of ONNX Runtime."""
+inside, the Scan of opset 8. Results are those of ONNX Runtime."""
 import cfx
 import cfx.onnx
 import cfx.runtime
@@ -138,3 +138,53 @@ def test_older(make):
         for program in programs:
             torch.testing.assert_close(program(torch.from_numpy(x)).detach(), want,
                                        rtol=1e-4, atol=1e-5)
+
+
+def scan_of_opset_8(lengths, directions):
+    """Many sequences, scanned together: the body carries a sum, and uses a value around it."""
+    body = helper.make_graph(
+        [node("Add", "s a", "t"), node("Mul", "t w", "u"), node("Mul", "u b", "row"),
+         node("Identity", "t", "s_out")], "body",
+        [value("s", [2]), value("a", [2]), value("b", [])],
+        [value("s_out", [2]), value("row", [2])])
+    scan = helper.make_node("Scan", ["n" if lengths else "", "start", "x", "y"], ["last", "rows"],
+                            num_scan_inputs=2, body=body, directions=directions)
+    inputs = [value("w", [2]), value("start", ["many", 2]), value("x", ["many", "long", 2]),
+              value("y", ["many", "long"])]
+    inputs += [value("n", ["many"], INT64)] if lengths else []
+    graph = helper.make_graph([scan], "net", inputs,
+                              [value("last", ["many", 2]), value("rows", ["many", "long", 2])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 8)], ir_version=3)
+
+
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("directions", [None, [0, 1], [1, 0]], ids=str)
+def test_scan_of_opset_8(lengths, directions):
+    """Rows after the end of a sequence are undefined in the standard; both have zeros."""
+    data = scan_of_opset_8(lengths, directions).SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    programs = cfx.onnx.load(data), cfx.runtime.load(data)
+    for many, long in ((1, 3), (3, 5), (4, 1)):
+        feeds = {name: DRAW.standard_normal(sizes).astype(np.float32) for name, sizes in (
+            ("w", (2,)), ("start", (many, 2)), ("x", (many, long, 2)), ("y", (many, long)))}
+        if lengths:
+            feeds["n"] = np.append(DRAW.integers(1, long + 1, many - 1), long)
+        want = [torch.from_numpy(array) for array in session.run(None, feeds)]
+        for program in programs:
+            got = program(*[torch.from_numpy(array) for array in feeds.values()])
+            torch.testing.assert_close(list(got), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"directions": [0]}, "directions do not fit the inputs"),
+    ({"num_scan_inputs": 4}, "num_scan_inputs does not fit the inputs"),
+    ({"body": None}, "the graph 'body' is missing"),
+])  # fmt: skip
+def test_scan_of_opset_8_that_does_not_fit(change, message):
+    broken = scan_of_opset_8(True, [0, 0])
+    scan = broken.graph.node[0]
+    kept = [a for a in scan.attribute if a.name not in change]
+    del scan.attribute[:]
+    scan.attribute.extend(kept + [helper.make_attribute(k, v) for k, v in change.items() if v])
+    with pytest.raises(ValueError, match=rf"node 'last' \(Scan\): {message}"):
+        cfx.onnx.load(broken.SerializeToString())

@@ -199,7 +199,7 @@ def _program(graph: Graph, root: Any, runtime: Runtime | None,
     tensors = read_tensors(graph, root)
     program = _core._Program(graph, tensors, runtime)
     if not loose:
-        program.compile(graph, tensors, None, False, None, "float32")
+        program.compile(graph, tensors, None, False, None, "float32", False)
     run, written = program.run, _core._written_inputs(graph)
     if not written:
         return run

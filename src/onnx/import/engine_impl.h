@@ -11,7 +11,7 @@
  *     import_values.c      what rules ask of inputs, and say of outputs
  *     import_attributes.c  attributes
  *     import_spelled.c     the rule of operators that ops.def spells
- *     import_control.c     If, Loop, Scan
+ *     import_control.c     If, Loop, Scan, SequenceMap
  *     import_signature.c   signature.ir
  *     import_defaults.c    inputs that an initializer gives a value
  */
@@ -130,6 +130,8 @@ bool cfxi_import_is_default_domain(cfxi_text domain);
 /* What the file says of output i of a node, of which nothing else is known: its element type and
  * its sizes. (import_declared.c) */
 void cfxi_import_declare(cfxi_import_call *c, size_t i);
+/* Whether input i is a list of tensors; the scope fails if that is unknown. (import_declared.c) */
+bool cfxi_import_is_sequence(cfxi_import_call *c, size_t i);
 
 /* ---- one node (import_call.c) -------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* import_control.c - If, Loop and Scan: graphs in attributes become regions.
+/* import_control.c - If, Loop, Scan and SequenceMap: graphs in attributes become regions.
  *
  * A graph in an attribute may use names of the graphs around it. A region may not: what it uses of
  * them is passed to it. Constants need not be, they are attributes of the module.
@@ -270,22 +270,24 @@ cfx_var cfxi_import_if_else(cfxi_import_call *c)
 
 /* ---- loops --------------------------------------------------------------------------------- */
 
-/* A loop's variables: a counter and a condition (of a while loop), what it carries, what it uses of
- * the graphs around, tensors that it reads slices of, and lists of what each round gives. */
+/* A loop's variables: a counter and a condition (of a while loop), what it carries, what it reads a
+ * part of in each round, what it uses of the graphs around, and lists of what each round gives. */
 typedef struct looping {
     cfxi_import_call *c;
     captured captured;
     const cfxi_onnx_graph *body;
     bool counts;            /* a counted loop: no condition */
+    bool masks;             /* one in which rounds from the limit on change nothing it carries */
     cfx_var limit;          /* of a while loop: how often at most; EMPTY: no limit */
     size_t carried;
-    size_t sliced;          /* tensors of a Scan */
-    const int64_t *axes;    /* of those: along which they are read; NULL: 0 */
+    size_t sliced;          /* tensors of a Scan, inputs of a SequenceMap */
+    const int64_t *axes;    /* of tensors: along which they are read; NULL: 0 */
     const int64_t *turned;  /* and whether from the end; NULL: they are not */
+    const bool *sequences;  /* of a SequenceMap: which are lists; others are passed as they are */
     size_t lists;           /* of outputs of each round */
+    bool any_rows;          /* the outputs of the body do not say what rows the lists have */
     cfx_dtype *row_dtypes;  /* for each list: what its rows are, once the body has been read */
     int *row_ranks;         /*   and how many dimensions they have; -1: not known */
-    cfx_var length;         /* of a Scan, a number */
 } looping;
 
 /* Where the parts of the state are. */
@@ -294,6 +296,24 @@ static size_t at_sliced(const looping *l) { return at_carried(l) + l->carried; }
 static size_t at_captured(const looping *l) { return at_sliced(l) + l->sliced; }
 static size_t at_lists(const looping *l) { return at_captured(l) + l->captured.vars.size; }
 static size_t state_size(const looping *l) { return at_lists(l) + l->lists; }
+
+/* Whether the limit is a part of the state, too, after the others: only a run knows it. */
+static bool passes_limit(const looping *l)
+{
+    return (!l->counts || l->masks) && l->limit.kind == CFX_VAR_VALUE;
+}
+
+/* What a round reads of `x`, sliced input i. */
+static cfx_var slice_of(const looping *l, size_t i, cfx_var x, cfx_var round, const cfx_var *in)
+{
+    cfx_scope *s = l->c->scope;
+    cfx_var at = round;
+    if (l->sequences)
+        return l->sequences[i] ? cfx_getitem(s, x, cfxi_import_unknown(l->c, round)) : x;
+    if (l->turned && l->turned[i])  /* below 0 is from the end: there, rounds that do not count */
+        at = cfx_sub(s, l->masks ? cfx_item(s, in[state_size(l)]) : cfx_v(0), cfx_add(s, round, 1));
+    return cfx_select(s, x, l->axes ? l->axes[i] : 0, cfxi_import_unknown(l->c, at));
+}
 
 /* The inputs of the body: Loop has the round and the condition before what is carried. */
 static bool define_inputs(const looping *l, cfxi_import_frame *f, cfx_var round, const cfx_var *in)
@@ -320,9 +340,7 @@ static bool define_inputs(const looping *l, cfxi_import_frame *f, cfx_var round,
         if (!define_var(m, f, g->inputs.items[first + i].name, in[at_carried(l) + i]))
             return false;
     for (size_t i = 0; i < l->sliced; i++) {
-        const bool turned = l->turned && l->turned[i];
-        const cfx_var from_end = turned ? cfx_sub(s, cfx_neg(s, round), 1) : round;
-        const cfx_var x = cfx_select(s, in[at_sliced(l) + i], l->axes ? l->axes[i] : 0, from_end);
+        const cfx_var x = slice_of(l, i, in[at_sliced(l) + i], round, in);
         if (!define_var(m, f, g->inputs.items[first + l->carried + i].name, x))
             return false;
     }
@@ -334,6 +352,8 @@ static bool define_inputs(const looping *l, cfxi_import_frame *f, cfx_var round,
 static const cfxi_onnx_tensor_type *row_type(const looping *l, size_t i)
 {
     const size_t first = l->sliced > 0 ? 0 : 1;
+    if (l->any_rows)
+        return NULL;
     const cfxi_onnx_type *type = l->body->outputs.items[first + l->carried + i].type;
     const cfxi_onnx_tensor_type *t = type ? type->tensor : NULL;
     if (!t || !t->shape || t->shape->dims.n >= CFX_MAX_DIMS ||
@@ -369,13 +389,35 @@ static cfx_var join_rows(const looping *l, size_t i, cfx_var list, int64_t axis)
     return axis == 0 ? rows : cfx_movedim(s, rows, 0, axis);
 }
 
+/* A list after a round that gave `x` for it. */
+static cfx_var with_row(const looping *l, size_t i, cfx_var list, cfx_var x)
+{
+    cfx_scope *s = l->c->scope;
+    l->row_dtypes[i] = cfxi_import_dtype_of(s, x);
+    l->row_ranks[i] = cfxi_import_rank_of(s, x);
+    const cfx_var row = row_type(l, i) ? cfx_unsqueeze(s, x, 0) : x;
+    return cfx_operator_concat(s, list, cfx_list(s, row));
+}
+
+/* What a round gives if it counts; else what was there before: nothing, zeros. */
+static cfx_var if_counted(const looping *l, cfx_var round, const cfx_var *in, cfx_var x,
+                          cfx_var before)
+{
+    cfx_scope *s = l->c->scope;
+    if (!l->masks)
+        return x;
+    const cfx_var i = cfx_tensor_row(s, round, .dtype = cfx_var_dtype(CFX_DTYPE_INT64));
+    const cfx_var was = before.kind == CFX_VAR_EMPTY ? cfx_zeros_like(s, x) : before;
+    return cfx_where(s, cfx_lt(s, i, in[state_size(l)]), x, was);
+}
+
 /* The state after a round. */
 static cfx_var next_state(const looping *l, const cfxi_imported *const *out, cfx_var round,
                           const cfx_var *in)
 {
     cfxi_import *m = l->c->import;
     cfx_scope *s = m->trace;
-    const size_t n = state_size(l);
+    size_t n = state_size(l);
     const size_t first = l->sliced > 0 ? 0 : 1;
     cfx_var *state = room(l->c, n + 1);
     if (!state)
@@ -384,21 +426,23 @@ static cfx_var next_state(const looping *l, const cfxi_imported *const *out, cfx
         state[0] = cfx_add(s, round, 1);
         state[1] = cfxi_import_var(m, (cfxi_imported *)out[0]);
     }
-    for (size_t i = 0; i < l->carried; i++)
-        state[at_carried(l) + i] = cfxi_import_var(m, (cfxi_imported *)out[first + i]);
+    for (size_t i = 0; i < l->carried; i++) {
+        const size_t at = at_carried(l) + i;
+        const cfx_var x = cfxi_import_var(m, (cfxi_imported *)out[first + i]);
+        state[at] = if_counted(l, round, in, x, in[at]);
+    }
     for (size_t i = at_sliced(l); i < at_lists(l); i++)
         state[i] = in[i];
     for (size_t i = 0; i < l->lists; i++) {
         const cfx_var x = cfxi_import_var(m, (cfxi_imported *)out[first + l->carried + i]);
-        l->row_dtypes[i] = cfxi_import_dtype_of(s, x);
-        l->row_ranks[i] = cfxi_import_rank_of(s, x);
-        const cfx_var row = row_type(l, i) ? cfx_unsqueeze(s, x, 0) : x;
-        state[at_lists(l) + i] = cfx_operator_concat(s, in[at_lists(l) + i], cfx_list(s, row));
+        const cfx_var row = if_counted(l, round, in, x, cfx_var_empty());
+        state[at_lists(l) + i] = with_row(l, i, in[at_lists(l) + i], row);
     }
-    const bool passes_limit = !l->counts && l->limit.kind == CFX_VAR_VALUE;
-    if (passes_limit)
+    if (passes_limit(l)) {
         state[n] = in[n];
-    return n + passes_limit == 1 ? state[0] : tuple(s, state, n + passes_limit);
+        n++;
+    }
+    return n == 1 ? state[0] : tuple(s, state, n);
 }
 
 static cfx_var run_round(looping *l, cfx_var round, const cfx_var *in)
@@ -468,52 +512,72 @@ static bool always_goes_on(const cfxi_onnx_graph *g)
     return g->inputs.n > 1 && cfxi_onnx_same(name, g->inputs.items[1].name);
 }
 
-/* Makes the outputs: what was carried, then what the rounds gave, along a new dimension. */
-static void set_results(const looping *l, cfx_var all, size_t n, const int64_t *axes,
-                        const int64_t *turned)
+/* A list of what the rounds gave as an output: a tensor with a new dimension, or a sequence. */
+static cfx_var list_result(const looping *l, size_t i, cfx_var list, int64_t axis, bool turned)
 {
-    cfxi_import_call *c = l->c;
-    cfx_scope *s = c->scope;
-    for (size_t i = 0; i < l->carried + l->lists && cfx_scope_ok(s); i++) {
-        const size_t at = i < l->carried ? at_carried(l) + i : at_lists(l) + i - l->carried;
-        const cfx_var v = n == 1 ? all : cfx_getitem(s, all, at);
-        if (i < l->carried) {
-            cfxi_import_set(c, i, v);
-            continue;
-        }
-        const int64_t axis = axes ? axes[i - l->carried] : 0;
-        const size_t list = i - l->carried;
-        cfx_var stacked = join_rows(l, list, v, axis);
-        if (l->row_ranks[list] >= 0)
-            stacked = cfxi_import_assume(c, stacked, l->row_dtypes[list], l->row_ranks[list] + 1);
-        if (turned && turned[i - l->carried])
-            stacked = cfx_flip(s, stacked, cfx_ints(s, axis));
-        cfxi_import_set(c, i, stacked);
-    }
+    cfx_scope *s = l->c->scope;
+    if (l->sequences)
+        return list;
+    cfx_var stacked = join_rows(l, i, list, axis);
+    if (l->row_ranks[i] >= 0)
+        stacked = cfxi_import_assume(l->c, stacked, l->row_dtypes[i], l->row_ranks[i] + 1);
+    return turned ? cfx_flip(s, stacked, cfx_ints(s, axis)) : stacked;
 }
 
-/* The state before the first round; *n of them. */
-static cfx_var *first_state(looping *l, size_t inputs, cfx_var go_on, size_t *n)
+/* What `all`, the state of n parts after the last round, gives: what was carried, then the lists.
+ * NULL, and the scope fails, if memory is out. */
+static cfx_var *results_of(const looping *l, cfx_var all, size_t n, const int64_t *axes,
+                           const int64_t *turned)
+{
+    cfx_scope *s = l->c->scope;
+    cfx_var *results = room(l->c, l->carried + l->lists);
+    for (size_t i = 0; results && i < l->carried + l->lists; i++) {
+        const size_t list = i - l->carried;  /* not of what is carried */
+        const size_t at = i < l->carried ? at_carried(l) + i : at_lists(l) + list;
+        const cfx_var v = n == 1 ? all : cfx_getitem(s, all, at);
+        results[i] = i < l->carried ? v : list_result(l, list, v, axes ? axes[list] : 0,
+                                                      turned && turned[list]);
+    }
+    return results;
+}
+
+static void set_results(const looping *l, const cfx_var *results)
+{
+    for (size_t i = 0; results && i < l->carried + l->lists; i++)
+        cfxi_import_set(l->c, i, results[i]);
+}
+
+/* Inputs of the node, from one on. */
+static cfx_var *inputs_from(cfxi_import_call *c, size_t from)
+{
+    const size_t n = c->node->inputs.n > from ? c->node->inputs.n - from : 0;
+    cfx_var *in = room(c, n);
+    for (size_t i = 0; in && i < n; i++)
+        in[i] = cfxi_import_in(c, from + i);
+    return in;
+}
+
+/* The state before the first round; *n of them. `inputs`: what is carried, and what is sliced. */
+static cfx_var *first_state(looping *l, const cfx_var *inputs, cfx_var go_on, size_t *n)
 {
     cfxi_import_call *c = l->c;
-    const bool passes_limit = !l->counts && l->limit.kind == CFX_VAR_VALUE;
     *n = state_size(l);
     cfx_var *state = room(c, *n + 1);
     l->row_dtypes = cfxi_base_arena_zeros(&c->import->arena, l->lists, sizeof *l->row_dtypes);
     l->row_ranks = cfxi_base_arena_zeros(&c->import->arena, l->lists, sizeof *l->row_ranks);
-    if (!state || !l->row_dtypes || !l->row_ranks)
+    if (!inputs || !state || !l->row_dtypes || !l->row_ranks)
         return NULL;
     if (!l->counts) {
         state[0] = cfx_v(0);
         state[1] = go_on;
     }
     for (size_t i = 0; i < l->carried + l->sliced; i++)
-        state[at_carried(l) + i] = cfxi_import_in(c, inputs + i);
+        state[at_carried(l) + i] = inputs[i];
     for (size_t i = 0; i < l->captured.vars.size; i++)
         state[at_captured(l) + i] = ((cfx_var *)l->captured.vars.data)[i];
     for (size_t i = 0; i < l->lists; i++)
         state[at_lists(l) + i] = first_list(l, i);
-    if (passes_limit)
+    if (passes_limit(l))
         state[(*n)++] = l->limit;
     return state;
 }
@@ -544,12 +608,12 @@ cfx_var cfxi_import_loop(cfxi_import_call *c)
                               ? cfxi_import_in(c, 1)
                               : cfx_tensor_row(c->scope, cfx_var_bool(true),
                                                .dtype = cfx_var_dtype(CFX_DTYPE_BOOL));
-    const cfx_var *state = first_state(&l, 2, go_on, &n);
+    const cfx_var *state = first_state(&l, inputs_from(c, 2), go_on, &n);
     if (state && cfx_scope_ok(c->scope)) {
         const cfx_vars in = cfx_vars_make(state, n);
         const cfx_var all = l.counts ? cfx_for_at(at, l.limit, counted_round, &l, in)
                                      : cfx_while_at(at, while_test, while_round, &l, in);
-        set_results(&l, all, n, NULL, NULL);
+        set_results(&l, results_of(&l, all, n, NULL, NULL));
     }
     captured_free(&l.captured);
     return cfx_var_empty();
@@ -557,22 +621,43 @@ cfx_var cfxi_import_loop(cfxi_import_call *c)
 
 /* ---- Scan ---------------------------------------------------------------------------------- */
 
+/* Runs `length` rounds: their results, or NULL, and the scope fails. */
+static cfx_var *count_rounds(looping *l, const cfx_var *inputs, cfx_var length,
+                             const int64_t *axes, const int64_t *turned)
+{
+    const cfx_at at = {.scope = l->c->scope};
+    size_t n;
+    const cfx_var *state = first_state(l, inputs, cfx_var_empty(), &n);
+    if (!state || !cfx_scope_ok(at.scope))
+        return NULL;
+    const cfx_vars in = cfx_vars_make(state, n);
+    return results_of(l, cfx_for_at(at, length, counted_round, l, in), n, axes, turned);
+}
+
+/* The loop of a Scan whose inputs begin with input `first`; false, and the scope fails. */
+static bool read_scan(looping *l, size_t first)
+{
+    cfxi_import_call *c = l->c;
+    const int64_t scanned = cfxi_import_int(c, "num_scan_inputs", 0);
+    l->counts = true;
+    l->body = graph_attribute(c, "body");
+    if (!l->body || scanned < 1 || c->node->inputs.n < first ||
+        (size_t)scanned > c->node->inputs.n - first)
+        return cfxi_import_fail(c, CFX_E_VALUE, "num_scan_inputs does not fit the inputs"), false;
+    l->sliced = (size_t)scanned;
+    l->carried = c->node->inputs.n - first - l->sliced;
+    if (l->body->outputs.n < l->carried)
+        return cfxi_import_fail(c, CFX_E_VALUE, "the body has too few outputs"), false;
+    l->lists = l->body->outputs.n - l->carried;
+    return true;
+}
+
 cfx_var cfxi_import_scan(cfxi_import_call *c)
 {
-    const cfx_at at = {.scope = c->scope};
-    if (cfxi_import_later(c))
-        return cfx_var_empty();
-    looping l = {.c = c, .captured = {.m = c->import, .outer = c->frame}, .counts = true,
-                 .body = graph_attribute(c, "body")};
+    looping l = {.c = c, .captured = {.m = c->import, .outer = c->frame}};
     size_t n[4];
-    const int64_t scanned = cfxi_import_int(c, "num_scan_inputs", 0);
-    if (!l.body || scanned < 1 || (size_t)scanned > c->node->inputs.n)
-        return cfxi_import_fail(c, CFX_E_VALUE, "num_scan_inputs does not fit the inputs");
-    l.sliced = (size_t)scanned;
-    l.carried = c->node->inputs.n - l.sliced;
-    if (l.body->outputs.n < l.carried)
-        return cfxi_import_fail(c, CFX_E_VALUE, "the body has too few outputs");
-    l.lists = l.body->outputs.n - l.carried;
+    if (cfxi_import_later(c) || !read_scan(&l, 0))
+        return cfx_var_empty();
     l.axes = cfxi_import_ints(c, "scan_input_axes", &n[0]);
     l.turned = cfxi_import_ints(c, "scan_input_directions", &n[1]);
     const int64_t *axes = cfxi_import_ints(c, "scan_output_axes", &n[2]);
@@ -582,15 +667,105 @@ cfx_var cfxi_import_scan(cfxi_import_call *c)
         return cfxi_import_fail(c, CFX_E_VALUE, "axes or directions do not fit the inputs");
     const int rank = cfxi_import_need_rank(c, l.carried);
     const int axis = cfxi_import_axis(c, l.axes ? l.axes[0] : 0, rank);
-    if (axis < 0 || !use_graph(&l.captured, l.body))
-        return cfx_var_empty();
-    size_t size;
-    const cfx_var *state = first_state(&l, 0, cfx_var_empty(), &size);
-    if (state && cfx_scope_ok(c->scope)) {
-        const cfx_var all = cfx_for_at(at, cfxi_import_size(c, l.carried, axis), counted_round, &l,
-                                       cfx_vars_make(state, size));
-        set_results(&l, all, size, axes, turned);
+    if (axis >= 0 && use_graph(&l.captured, l.body)) {
+        const cfx_var length = cfxi_import_size(c, l.carried, axis);
+        set_results(&l, count_rounds(&l, inputs_from(c, 0), length, axes, turned));
     }
+    captured_free(&l.captured);
+    return cfx_var_empty();
+}
+
+/* Opset 8 has many sequences, along dimension 0 of everything, each scanned along the next: a loop
+ * over the sequences around the one over items. All sequences are scanned to the end of the
+ * longest; what is carried stays as it was at the end of each. */
+typedef struct batch {
+    looping over;    /* the sequences: they are its slices, and all results are its lists */
+    looping one;     /* the items of one */
+    cfx_var length;  /* of the longest; not a number: to be asked for */
+} batch;
+
+static cfx_var scan_sequence(cfx_scope *s, void *ctx, cfx_var round, const cfx_var *in)
+{
+    batch *b = ctx;
+    const looping *over = &b->over;
+    const size_t num_captured = over->captured.vars.size;
+    cfx_var *state = room(over->c, state_size(over) + 1);
+    cfx_var *inputs = room(over->c, over->sliced);
+    cfx_var *outside = room(over->c, num_captured);
+    if (!state || !inputs || !outside)
+        return cfx_var_empty();
+    for (size_t i = 0; i < over->sliced; i++)
+        inputs[i] = slice_of(over, i, in[i], round, in);
+    for (size_t i = 0; i < num_captured; i++)
+        outside[i] = in[at_captured(over) + i];
+    b->one.captured.vars = (cfxi_vec){.data = outside, .size = num_captured};
+    const size_t end = state_size(over);
+    if (over->masks)
+        b->one.limit = cfx_select(s, in[end], 0, cfxi_import_unknown(over->c, round));
+    const cfx_var length = b->length.kind == CFX_VAR_INT
+                               ? b->length : cfx_size(s, inputs[b->one.carried], .dim = cfx_v(0));
+    const cfx_var *rows = count_rounds(&b->one, inputs, length, NULL, NULL);
+    if (!rows)
+        return cfx_var_empty();
+    for (size_t i = 0; i < at_lists(over); i++)
+        state[i] = in[i];
+    for (size_t i = 0; i < over->lists; i++)
+        state[at_lists(over) + i] = with_row(over, i, in[at_lists(over) + i], rows[i]);
+    state[end] = over->masks ? in[end] : cfx_var_none();
+    return tuple(s, state, end + over->masks);
+}
+
+cfx_var cfxi_import_scan_batch(cfxi_import_call *c)
+{
+    const cfx_at at = {.scope = c->scope};
+    batch b = {.one = {.c = c, .captured = {.m = c->import, .outer = c->frame}}};
+    size_t n;
+    if (cfxi_import_later(c) || !read_scan(&b.one, 1))
+        return cfx_var_empty();
+    b.one.turned = cfxi_import_ints(c, "directions", &n);
+    if (b.one.turned && n != b.one.sliced)
+        return cfxi_import_fail(c, CFX_E_VALUE, "directions do not fit the inputs");
+    const int rank = cfxi_import_need_rank(c, 1 + b.one.carried);
+    if (cfxi_import_axis(c, 1, rank) < 0)
+        return cfx_var_empty();
+    if (!use_graph(&b.one.captured, b.one.body))
+        cfxi_import_fail(c, CFX_E_NOMEM, "out of memory");
+    b.one.masks = cfxi_import_has(c, 0);
+    b.over = (looping){.c = c, .captured = b.one.captured, .counts = true, .any_rows = true,
+                       .masks = b.one.masks, .limit = cfxi_import_optional(c, 0),
+                       .sliced = b.one.carried + b.one.sliced,
+                       .lists = b.one.carried + b.one.lists};
+    b.length = cfxi_import_size(c, 1 + b.one.carried, 1);
+    const cfx_var *state = first_state(&b.over, inputs_from(c, 1), cfx_var_empty(), &n);
+    if (state && cfx_scope_ok(c->scope)) {
+        const cfx_var sequences = cfxi_import_size(c, 1 + b.one.carried, 0);
+        const cfx_var all = cfx_for_at(at, sequences, scan_sequence, &b, cfx_vars_make(state, n));
+        set_results(&b.over, results_of(&b.over, all, n, NULL, NULL));
+    }
+    captured_free(&b.over.captured);
+    return cfx_var_empty();
+}
+
+/* ---- SequenceMap --------------------------------------------------------------------------- */
+
+cfx_var cfxi_import_sequence_map(cfxi_import_call *c)
+{
+    looping l = {.c = c, .captured = {.m = c->import, .outer = c->frame}, .counts = true,
+                 .any_rows = true, .body = graph_attribute(c, "body"),
+                 .sliced = c->node->inputs.n};
+    bool *sequences = cfxi_base_arena_zeros(&c->import->arena, l.sliced, sizeof *sequences);
+    if (!sequences)
+        return cfxi_import_fail(c, CFX_E_NOMEM, "out of memory");
+    if (cfxi_import_later(c) || !l.body)
+        return cfx_var_empty();
+    l.lists = l.body->outputs.n;
+    l.sequences = sequences;
+    for (size_t i = 0; i < l.sliced; i++)
+        sequences[i] = i == 0 || cfxi_import_is_sequence(c, i);
+    if (!use_graph(&l.captured, l.body))
+        cfxi_import_fail(c, CFX_E_NOMEM, "out of memory");
+    const cfx_var length = cfx_len(c->scope, cfxi_import_in(c, 0));
+    set_results(&l, count_rounds(&l, inputs_from(c, 0), length, NULL, NULL));
     captured_free(&l.captured);
     return cfx_var_empty();
 }

@@ -25,16 +25,37 @@ static void note_all(cfxi_import *m, cfxi_import_frame *f, const cfxi_onnx_value
 static const cfxi_onnx_value *declared(cfxi_import *m, cfxi_import_frame *f, cfxi_text name)
 {
     const cfxi_onnx_graph *g = f->graph;
-    if (!g || g->values.n + g->outputs.n == 0)
+    const size_t n = g ? g->inputs.n + g->outputs.n + g->values.n : 0;
+    if (n == 0)
         return NULL;
     if (f->declared.size == 0) {
-        if (!cfxi_base_set_presize(&f->declared, g->values.n + g->outputs.n, m->allocator))
+        if (!cfxi_base_set_presize(&f->declared, n, m->allocator))
             return NULL;
+        note_all(m, f, g->inputs.items, g->inputs.n);
         note_all(m, f, g->outputs.items, g->outputs.n);
         note_all(m, f, g->values.items, g->values.n);
     }
     const uint32_t hash = cfxi_base_hash_keyed(&m->key, name.data, name.size);
     return cfxi_base_set_find(&f->declared, hash, is_named, &name, 0);
+}
+
+bool cfxi_import_is_sequence(cfxi_import_call *c, size_t i)
+{
+    const cfx_at at = {.scope = c->scope};
+    const cfxi_imported *v = c->inputs[i];
+    const cfxi_onnx_value *found = NULL;
+    if (!v || v->kind != CFXI_IMPORTED_VAR)  /* known elements, or sizes */
+        return false;
+    cfx_datum d = cfxi_capture_var_datum(at, v->var);
+    cfx_datum_release(d);  /* the variable has it */
+    if (d.kind == CFX_DATUM_TENSOR || d.kind == CFX_DATUM_LIST)
+        return d.kind == CFX_DATUM_LIST;
+    for (cfxi_import_frame *f = c->frame; f && !found; f = f->outer)
+        found = declared(c->import, f, v->name);
+    if (!found || !found->type)
+        cfxi_import_fail(c, CFX_E_UNSUPPORTED, "it is not known whether input %zu is a tensor or a "
+                         "sequence; give the values of the file their types", i);
+    return found && found->type && !found->type->tensor;
 }
 
 /* ---- as facts ------------------------------------------------------------------------------ */

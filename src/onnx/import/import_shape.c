@@ -143,10 +143,15 @@ cfx_var cfxi_import_transpose(cfxi_import_call *c)
     return cfx_permute(s, cfxi_import_in(c, 0), order);
 }
 
+/* All inputs have the same type and rank, so one of which they are known tells those of the result,
+ * whatever the others are. */
 cfx_var cfxi_import_concat(cfxi_import_call *c)
 {
     const cfx_var all = cfxi_import_list(c, 0);
-    return cfx_cat(c->scope, all, .dim = cfx_v(cfxi_import_int(c, "axis", 0)));
+    cfx_var joined = cfx_cat(c->scope, all, .dim = cfx_v(cfxi_import_int(c, "axis", 0)));
+    for (size_t i = 0; i < c->node->inputs.n && cfx_scope_ok(c->scope); i++)
+        joined = cfxi_import_assume(c, joined, cfxi_import_dtype(c, i), cfxi_import_rank(c, i));
+    return joined;
 }
 
 /* ---- dimensions of size 1 ------------------------------------------------------------------ */

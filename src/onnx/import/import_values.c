@@ -143,7 +143,7 @@ static cfx_var each_element(cfxi_import_call *c, cfx_var t)
     const int64_t n = is_list ? cfx_tensor_sizes(d.as.tensor)[0] : -1;
     cfx_datum_release(d);
     if (n < 0 || n > CFX_MAX_DIMS * 2)
-        return cfx_tolist(s, t);
+        return cfx_tolist(s, cfxi_import_unknown(c, t));  /* of any length */
     for (int64_t k = 0; k < n; k++)
         each[k] = cfx_item(s, cfx_select(s, t, 0, k));
     return cfx_var_seq_at(at, CFX_DATUM_TUPLE, cfx_vars_make(each, (size_t)n));

@@ -87,6 +87,43 @@ TEST(memory_may_run_out_anywhere)
     cfx_buffer_free(&file);
 }
 
+/* Scan of opset 8 with a length for each of two sequences, and SequenceMap over a list of two: the
+ * body adds, and uses `w` of the graph around. */
+static cfx_buffer of_regions(bool scan)
+{
+    cfxi_onnx_node add[] = {NODE("Add", (T("s"), T("a")), (T("t"))),
+                            NODE("Mul", (T("t"), T("w")), (T("row")))};
+    cfxi_onnx_value inputs[] = {{.name = T("s")}, {.name = T("a")}};
+    cfxi_onnx_value rows[] = {{.name = T("t")}, {.name = T("row")}};
+    cfxi_onnx_graph body = {.nodes = {add, 2}, .inputs = {inputs, 2}, .outputs = {rows, 2}};
+    cfxi_onnx_attribute attributes[] = {
+        {.has = BIT(attribute, kind), .kind = CFXI_ONNX_ATTR_GRAPH, .name = T("body"), .g = &body},
+        {.has = BIT(attribute, i) | BIT(attribute, kind), .kind = CFXI_ONNX_ATTR_INT,
+         .name = T("num_scan_inputs"), .i = 1}};
+    cfxi_onnx_node nodes[] = {
+        NODE("Scan", (T("n"), T("start"), T("x")), (T("last"), T("y")),
+             .attributes = {attributes, 2}),
+        NODE("SequenceConstruct", (T("start"), T("start")), (T("list"))),
+        NODE("SequenceMap", (T("list"), T("start")), (T("last"), T("y")),
+             .attributes = {attributes, 1})};
+    cfxi_onnx_value in[] = {TYPED("n", 7, DIM(2)), TYPED("start", 1, DIM(2), DIM(2)),
+                            TYPED("x", 1, DIM(2), DIM(3), DIM(2)), TYPED("w", 1, DIM(2))};
+    cfxi_onnx_value out[] = {{.name = T("y")}};
+    cfxi_onnx_graph g = {.inputs = {in, 4}, .outputs = {out, 1}};
+    g.nodes.items = scan ? nodes : nodes + 1;
+    g.nodes.n = scan ? 1 : 2;
+    return model_bytes(&g, scan ? 8 : 17);
+}
+
+TEST(memory_may_run_out_in_regions)
+{
+    for (int scan = 0; scan < 2; scan++) {
+        cfx_buffer file = of_regions(scan);
+        CHECK(test_oom_sweep(read_with, &file) > 50);
+        CHECK_STR_EQ("", message_of(&file, CFX_OK));
+    }
+}
+
 TEST(a_file_is_mapped)
 {
     char path[] = "/tmp/cfx_onnx_XXXXXX";
