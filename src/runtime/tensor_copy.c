@@ -99,26 +99,6 @@ typedef struct transpose {
     int64_t from_step[CFX_MAX_DIMS];
 } transpose;
 
-#define TRANSPOSE(type)                                                                            \
-    for (int64_t r = 0; r < rows; r++)                                                             \
-        for (int64_t k = 0; k < columns; k++)                                                      \
-            ((type *)(to + r * to_row))[k] = ((const type *)(from + k * from_column))[r]
-
-static void transpose_tile(size_t size, int64_t rows, int64_t columns, char *to, int64_t to_row,
-                           const char *from, int64_t from_column)
-{
-    switch (size) {
-    case 1: TRANSPOSE(uint8_t); break;
-    case 2: TRANSPOSE(uint16_t); break;
-    case 4: TRANSPOSE(uint32_t); break;
-    case 8: TRANSPOSE(uint64_t); break;
-    default: {
-        typedef struct wide { uint64_t a, b; } wide;
-        TRANSPOSE(wide);
-    }
-    }
-}
-
 /* Bands of TILE rows, numbered through all matrices. */
 static void transpose_bands(void *ctx, int64_t begin, int64_t end)
 {
@@ -138,9 +118,10 @@ static void transpose_bands(void *ctx, int64_t begin, int64_t end)
         to += row * t->to_row;
         from += row * (int64_t)t->p->size;
         for (int64_t k = 0; k < t->columns; k += TILE)
-            transpose_tile(t->p->size, rows, t->columns - k < TILE ? t->columns - k : TILE,
-                           to + k * (int64_t)t->p->size, t->to_row, from + k * t->from_column,
-                           t->from_column);
+            cfxi_rt_transpose(t->p->isa, t->p->size, rows,
+                              t->columns - k < TILE ? t->columns - k : TILE,
+                              to + k * (int64_t)t->p->size, t->to_row, from + k * t->from_column,
+                              t->from_column);
     }
 }
 
