@@ -7,8 +7,13 @@
 #define LANE(i, part) ((i) < 4 ? (i) + 4 * (part) : (i) - 4 + 4 * (part) + LANES)
 #define PART(part, a, b, c, d) LANE(a, part), LANE(b, part), LANE(c, part), LANE(d, part)
 
-/* EVEN has the even parts of x, then those of y; ODD the odd ones. */
+/* EVEN has the even parts of x, then those of y; ODD the odd ones. FIRST_PAIRS and LAST_PAIRS: an
+ * element of x, then that of y, and so on. */
 #if LANES == 16
+#define FIRST_PAIRS(x, y)                                                                          \
+    __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define LAST_PAIRS(x, y)                                                                           \
+    __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define PICK(x, y, ...)                                                                            \
     __builtin_shufflevector(x, y, PART(0, __VA_ARGS__), PART(1, __VA_ARGS__),                      \
                             PART(2, __VA_ARGS__), PART(3, __VA_ARGS__))
@@ -17,10 +22,14 @@
 #define ODD(x, y)                                                                                  \
     __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
 #elif LANES == 8
+#define FIRST_PAIRS(x, y) __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
+#define LAST_PAIRS(x, y) __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
 #define PICK(x, y, ...) __builtin_shufflevector(x, y, PART(0, __VA_ARGS__), PART(1, __VA_ARGS__))
 #define EVEN(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11)
 #define ODD(x, y) __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15)
 #else
+#define FIRST_PAIRS(x, y) __builtin_shufflevector(x, y, 0, 4, 1, 5)
+#define LAST_PAIRS(x, y) __builtin_shufflevector(x, y, 2, 6, 3, 7)
 #define PICK(x, y, ...) __builtin_shufflevector(x, y, PART(0, __VA_ARGS__))
 #endif
 
@@ -80,9 +89,26 @@ static void turn_some(int64_t rows, int64_t columns, char *to, int64_t to_row, c
             v_store((float *)(to + i * to_row), r[i], columns);
 }
 
+/* Two lines become pairs: channels of two groups that are shuffled. */
+static void make_pairs(int64_t rows, float *to, const float *a, const float *b)
+{
+    for (int64_t r = 0; r < rows; r += LANES) {
+        const int64_t n = rows - r < LANES ? rows - r : LANES;
+        const V x = v_load(a + r, n);
+        const V y = v_load(b + r, n);
+        v_store(to + 2 * r, FIRST_PAIRS(x, y), 2 * n < LANES ? 2 * n : LANES);
+        if (2 * n > LANES)
+            v_store(to + 2 * r + LANES, LAST_PAIRS(x, y), 2 * n - LANES);
+    }
+}
+
 static void turn_words(int64_t rows, int64_t columns, char *to, int64_t to_row, const char *from,
                        int64_t from_column)
 {
+    if (columns == 2 && to_row == 2 * (int64_t)sizeof(float)) {
+        make_pairs(rows, (float *)to, (const float *)from, (const float *)(from + from_column));
+        return;
+    }
     for (int64_t k = 0; k < columns; k += LANES) {
         const int64_t wide = columns - k < LANES ? columns - k : LANES;
         for (int64_t r = 0; r < rows; r += LANES) {
@@ -101,6 +127,8 @@ const cfxi_transposes ISA(cfxi_rt_transposes) = {.words = turn_words};
 
 #undef LANE
 #undef PART
+#undef FIRST_PAIRS
+#undef LAST_PAIRS
 #undef PICK
 #undef EVEN
 #undef ODD

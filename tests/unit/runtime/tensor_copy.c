@@ -119,6 +119,25 @@ TEST(matrices_are_turned_over)
                         check_turned((cfx_isa)isa, size, rows, columns, (rows + columns) % 3);
 }
 
+/* Two groups of channels that lie side by side are shuffled. */
+TEST(pairs)
+{
+    static const int64_t channels[] = {7, 8, 31, 58, 520};
+    cfx_runtime *rt = cfx_runtime_new(NULL, NULL);
+    for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
+        const int64_t sizes[] = {41, channels[k], 2};
+        cfx_tensor *src = counting(CFX_DTYPE_FLOAT32, sizes, 3);
+        src->stride[1] = 4;
+        src->stride[2] = 4 * channels[k];
+        cfx_tensor *dst = cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 3, NULL, NULL);
+        CHECK_INT_EQ(CFX_OK, cfxi_rt_copy(rt, dst, src, NULL));
+        CHECK(is_copy(dst, src));
+        cfx_tensor_release(src);
+        cfx_tensor_release(dst);
+    }
+    cfx_runtime_free(rt);
+}
+
 TEST(broadcast_copies)
 {
     int64_t sizes[] = {4, 5, 6};
