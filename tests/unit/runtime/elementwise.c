@@ -116,7 +116,8 @@ TEST(operands_in_other_orders)
                                          {CFX_DTYPE_BFLOAT16, CFX_DTYPE_FLOAT32},
                                          {CFX_DTYPE_INT64, CFX_DTYPE_INT16},
                                          {CFX_DTYPE_COMPLEX128, CFX_DTYPE_FLOAT32}};
-    static const int64_t sizes[][3] = {{2, 7, 9}, {3, 8, 8}, {1, 17, 131}, {2, 130, 150}, {9, 33, 40}};
+    static const int64_t sizes[][3] = {
+        {2, 7, 9}, {3, 8, 8}, {1, 17, 131}, {2, 130, 150}, {9, 33, 40}};
     for (int isa = CFX_ISA_PLAIN; isa < CFX_ISA_COUNT; isa++) {
         cfx_runtime *rt = runtime_with(false, isa);
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)

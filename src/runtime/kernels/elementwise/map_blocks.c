@@ -204,7 +204,8 @@ static int64_t turned_width(const job *j, const int64_t *step, const int64_t *ro
     return widest ? BLOCK * WIDEST / TURNED_ROWS / (int64_t)widest : 0;
 }
 
-/* At most TURNED_ROWS rows, of n elements for which a block has room: what is turned becomes rows. */
+/* At most TURNED_ROWS rows of n elements, for which a block has room: what is turned becomes rows.
+ */
 static void run_turned_block(const job *j, int64_t n, int64_t rows, char *const *at,
                              const int64_t *step, const int64_t *row_step)
 {
