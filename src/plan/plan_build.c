@@ -17,6 +17,7 @@ typedef struct builder {
      * are the slots then. NULL while that is found out. */
     const cfx_datum *eager;
     cfx_datum *was;        /* borrowed from `eager` and the inputs */
+    bool divides;          /* such images may be divided, too: see divides_layout */
     cfxi_pointers turned;  /* cfx_tensor * -> the same, channels last: retained */
     cfxi_pointers back;    /* cfx_tensor * -> the same, as the program would have it: retained */
     const cfxi_cut *cuts;
@@ -191,6 +192,18 @@ static bool keeps_layout(cfx_operator op)
     }
 }
 
+/* Likewise, but what it gives may be a part of an image, which cannot be turned back by itself. */
+static bool divides_layout(cfx_operator op)
+{
+    switch ((int)op) {
+    case CFX_OPID_reshape: case CFX_OPID_view: case CFX_OPID_alias: case CFX_OPID_chunk:
+    case CFX_OPID_split: case CFX_OPID_len:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool is_planned(cfx_datum d)
 {
     return d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->planned;
@@ -296,9 +309,53 @@ static cfx_datum with_strides(builder *b, cfx_datum d, const cfx_tensor *was)
     return cfx_datum_invalid();
 }
 
-/* A tensor in the layout that the program would have it in. Takes `d` over. */
+static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was);
+
+/* Whether a tensor, or one in a container, lies otherwise than `was`, which is the same. */
+static bool lies_otherwise(cfx_datum d, cfx_datum was)
+{
+    size_t n;
+    size_t m;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    const cfx_datum *others = cfx_datum_items(was, &m);
+    for (size_t i = 0; n == m && i < n; i++)
+        if (lies_otherwise(items[i], others[i]))
+            return true;
+    return is_planned(d) && was.kind == CFX_DATUM_TENSOR &&
+           !has_strides(d.as.tensor, was.as.tensor);
+}
+
+/* The parts of a split, each as the program would have it. Takes `d` over. */
+static cfx_datum restored_items(builder *b, cfx_datum d, cfx_datum was)
+{
+    size_t n;
+    const cfx_allocator *allocator = b->plan->allocator;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    const cfx_datum *others = cfx_datum_items(was, &n);
+    cfx_datum *made = cfxi_base_alloc(allocator, n * sizeof *made);
+    cfx_datum result = cfx_datum_invalid();
+    size_t count = 0;
+    for (bool good = made != NULL; good && count < n; count++) {
+        made[count] = restored(b, cfx_datum_retain(items[count]), others[count]);
+        good = made[count].kind != CFX_DATUM_INVALID;
+    }
+    if (!made)
+        cfxi_base_nomem(b->err);
+    else if (count == n && made[n - 1].kind != CFX_DATUM_INVALID)
+        result = cfx_datum_seq((cfx_datum_kind)d.kind, made, n, allocator, b->err);
+    cfx_datum_set_row(result, cfx_datum_row(d));
+    while (count > 0)
+        cfx_datum_release(made[--count]);
+    cfxi_base_free(allocator, made, n * sizeof *made);
+    cfx_datum_release(d);
+    return result;
+}
+
+/* A tensor, or a container of some, in the layout that the program would have. Takes `d` over. */
 static cfx_datum restored(builder *b, cfx_datum d, cfx_datum was)
 {
+    if (cfxi_tensor_is_seq(d))
+        return lies_otherwise(d, was) ? restored_items(b, d, was) : d;
     if (!is_planned(d) || was.kind != CFX_DATUM_TENSOR)
         return d;
     if (cfxi_plan_lie_alike(d.as.tensor, was.as.tensor))
@@ -368,7 +425,8 @@ static cfx_status evaluate(builder *b, const cfxi_instruction *instruction)
     const cfx_program *p = b->plan->program;
     const cfxi_piece *pieces = p->pieces.data;
     const cfx_datum *constants = p->constants.data;
-    const bool any_layout = keeps_layout(computed_op(instruction));
+    const cfx_operator op = computed_op(instruction);
+    const bool any_layout = keeps_layout(op) || (b->divides && divides_layout(op));
     for (uint32_t i = instruction->first; i < instruction->end; i++) {
         const cfxi_piece *piece = &pieces[i];
         cfx_datum d;
@@ -555,8 +613,10 @@ static cfx_datum call(builder *b, const cfxi_instruction *i)
     b->planner.finds_layouts = b->planner.finds_layouts || line;
     if (line && b->eager)
         return cfxi_plan_call_line(b->rt, &b->planner, b->stack, i->num_args, b->err);
+    /* strides of another layout may not allow a view */
+    const cfx_operator op = i->op == CFX_OPID_view && b->divides ? CFX_OPID_reshape : i->op;
     const cfx_datum result =
-        cfxi_rt_call_planned(b->rt, &b->planner, i->op, b->stack, i->num_args, b->err);
+        cfxi_rt_call_planned(b->rt, &b->planner, op, b->stack, i->num_args, b->err);
     if (result.kind == CFX_DATUM_INVALID || !shares_list(b, result))
         return result;
     cfx_datum_release(result);
@@ -773,13 +833,14 @@ typedef struct start {
     const cfxi_cut *cuts;
 } start;
 
-/* `eager` as in builder. *finds_layouts becomes whether to build once more. */
-static cfx_status build(cfxi_plan *plan, const start *s, const cfx_datum *eager,
+/* `eager` and `divides` as in builder. *finds_layouts becomes whether to build once more. */
+static cfx_status build(cfxi_plan *plan, const start *s, const cfx_datum *eager, bool divides,
                         bool *finds_layouts, cfx_error *err)
 {
     const cfx_program *p = plan->program;
     builder b = {.planner = {.note = note, .any_layout = eager != NULL}, .plan = plan,
-                 .rt = s->rt, .from = s->slots, .eager = eager, .cuts = s->cuts, .err = err};
+                 .rt = s->rt, .from = s->slots, .eager = eager, .divides = divides,
+                 .cuts = s->cuts, .err = err};
     const size_t count = 2 * (size_t)p->num_slots + p->most_pieces + 1;
     const size_t bytes = count * sizeof *b.slots + p->num_slots * sizeof *b.input_of;
     b.slots = cfxi_base_alloc(plan->allocator, bytes);
@@ -803,8 +864,8 @@ static cfx_status build(cfxi_plan *plan, const start *s, const cfx_datum *eager,
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
-static cfxi_plan *plan_with(const start *s, const cfx_datum *eager, bool *finds_layouts,
-                            cfx_error *err)
+static cfxi_plan *plan_with(const start *s, const cfx_datum *eager, bool divides,
+                            bool *finds_layouts, cfx_error *err)
 {
     const cfx_allocator *allocator = s->p->allocator;
     cfxi_plan *plan = cfxi_base_alloc(allocator, sizeof *plan);
@@ -812,7 +873,7 @@ static cfxi_plan *plan_with(const start *s, const cfx_datum *eager, bool *finds_
         return cfxi_base_nomem(err), NULL;
     *plan = (cfxi_plan){.allocator = allocator, .program = s->p, .first = s->first,
                         .isa = s->rt->isa, .threads = cfx_runtime_threads(s->rt)};
-    if (build(plan, s, eager, finds_layouts, err) == CFX_OK)
+    if (build(plan, s, eager, divides, finds_layouts, err) == CFX_OK)
         return plan;
     cfxi_plan_free(plan);
     return NULL;
@@ -890,8 +951,21 @@ static bool shares_alike(const cfxi_plan *a, const cfxi_plan *b)
     return alike;
 }
 
-/* Where there are images, the plan is built again: with their channels side by side as far as the
- * program cannot tell, and in the program's own layout wherever it can. */
+/* The plan built again, with the channels of images side by side as far as the program cannot tell,
+ * and in the program's own layout wherever it can; NULL if it would not do the same. */
+static cfxi_plan *turned_plan(const start *s, const cfxi_plan *plan, bool divides, cfx_error *why)
+{
+    bool ignored;
+    *why = (cfx_error){0};
+    cfxi_plan *turned = plan_with(s, plan->given.data, divides, &ignored, why);
+    if (turned && turned->end == plan->end && shares_alike(plan, turned))
+        return turned;
+    cfxi_plan_free(turned);
+    return NULL;
+}
+
+/* Where there are images, the plan is built again with their channels side by side; with views and
+ * parts of images lying so, too, if that can be. */
 cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
                          const cfx_datum *slots, const cfxi_plan_how *how, cfx_error *err)
 {
@@ -900,15 +974,15 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
     err = cfxi_base_error_or(err, &own);
     const start from = {p, rt, first, slots, how->cuts};
     const uint64_t begin = cfxi_rt_clock();
-    cfxi_plan *plan = plan_with(&from, NULL, &finds_layouts, err);
+    cfxi_plan *plan = plan_with(&from, NULL, false, &finds_layouts, err);
     if (plan && finds_layouts) {
         cfx_error why = {0};
-        cfxi_plan *turned = plan_with(&from, plan->given.data, &finds_layouts, &why);
-        if (turned && turned->end == plan->end && shares_alike(plan, turned)) {
+        cfxi_plan *turned = turned_plan(&from, plan, true, &why);
+        if (!turned && why.status != CFX_E_NOMEM)
+            turned = turned_plan(&from, plan, false, &why);
+        if (turned) {
             cfxi_plan_free(plan);
             plan = turned;
-        } else {
-            cfxi_plan_free(turned);
         }
         if (why.status == CFX_E_NOMEM) {
             cfxi_plan_free(plan);

@@ -441,6 +441,11 @@ void cfxi_rt_move(size_t size, int64_t n, const char *from, int64_t from_step, c
                   int64_t to_step);
 /* Makes n elements of `size` bytes of the first at `to`. */
 void cfxi_rt_repeat(size_t size, int64_t n, char *to);
+/* A matrix of elements of `size` bytes turned over: `to` has rows of `columns` elements, to_row
+ * bytes apart; a column of it lies side by side in `from`, where columns are from_column bytes
+ * apart. (transpose.c) */
+void cfxi_rt_transpose(cfx_isa isa, size_t size, int64_t rows, int64_t columns, char *to,
+                       int64_t to_row, const char *from, int64_t from_column);
 /* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with
  * c->err set. */
 cfx_tensor *cfxi_rt_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);

@@ -1,7 +1,7 @@
 /* tensor_copy.c - elements from one tensor to another, broadcast and converted. */
 #include "runtime_impl.h"
 
-enum { GRAIN = 65536, BLOCK = 512, WIDEST = 16 };
+enum { GRAIN = 65536, TURNED_GRAIN = 16384, BLOCK = 512, WIDEST = 16 };
 
 typedef struct pair {
     cfx_dtype to;
@@ -84,8 +84,9 @@ static void converting_row(void *ctx, int64_t n, char *const *at, const int64_t 
 
 /* ---- transposes ---------------------------------------------------------------------------- */
 
-/* Rows of the target are columns of the source: square tiles keep both in the cache. */
-enum { TILE = 32 };
+/* Rows of the target are columns of the source: square tiles keep both in the cache. Pairs are rows
+ * that need none. */
+enum { TILE = 32, LEAST_SIDE = 4, LEAST_PAIRS = 8, PAIR_BAND = 512 };
 
 typedef struct transpose {
     const pair *p;
@@ -93,54 +94,36 @@ typedef struct transpose {
     const char *from;
     int64_t rows, columns;      /* of the target: columns lie side by side there, rows in `from` */
     int64_t to_row, from_column;
+    int64_t band;               /* rows that are done together */
     size_t outer;               /* dimensions around it */
     int64_t size[CFX_MAX_DIMS];
     int64_t to_step[CFX_MAX_DIMS];
     int64_t from_step[CFX_MAX_DIMS];
 } transpose;
 
-#define TRANSPOSE(type)                                                                            \
-    for (int64_t r = 0; r < rows; r++)                                                             \
-        for (int64_t k = 0; k < columns; k++)                                                      \
-            ((type *)(to + r * to_row))[k] = ((const type *)(from + k * from_column))[r]
-
-static void transpose_tile(size_t size, int64_t rows, int64_t columns, char *to, int64_t to_row,
-                           const char *from, int64_t from_column)
-{
-    switch (size) {
-    case 1: TRANSPOSE(uint8_t); break;
-    case 2: TRANSPOSE(uint16_t); break;
-    case 4: TRANSPOSE(uint32_t); break;
-    case 8: TRANSPOSE(uint64_t); break;
-    default: {
-        typedef struct wide { uint64_t a, b; } wide;
-        TRANSPOSE(wide);
-    }
-    }
-}
-
-/* Bands of TILE rows, numbered through all matrices. */
+/* Bands of rows, numbered through all matrices. */
 static void transpose_bands(void *ctx, int64_t begin, int64_t end)
 {
     const transpose *t = ctx;
-    int64_t bands = (t->rows + TILE - 1) / TILE;
+    int64_t bands = (t->rows + t->band - 1) / t->band;
     for (int64_t at = begin; at < end; at++) {
         char *to = t->to;
         const char *from = t->from;
         int64_t rest = at / bands;
-        int64_t row = at % bands * TILE;
+        int64_t row = at % bands * t->band;
         for (size_t d = 0; d < t->outer; d++) {
             to += rest % t->size[d] * t->to_step[d];
             from += rest % t->size[d] * t->from_step[d];
             rest /= t->size[d];
         }
-        int64_t rows = t->rows - row < TILE ? t->rows - row : TILE;
+        int64_t rows = t->rows - row < t->band ? t->rows - row : t->band;
         to += row * t->to_row;
         from += row * (int64_t)t->p->size;
         for (int64_t k = 0; k < t->columns; k += TILE)
-            transpose_tile(t->p->size, rows, t->columns - k < TILE ? t->columns - k : TILE,
-                           to + k * (int64_t)t->p->size, t->to_row, from + k * t->from_column,
-                           t->from_column);
+            cfxi_rt_transpose(t->p->isa, t->p->size, rows,
+                              t->columns - k < TILE ? t->columns - k : TILE,
+                              to + k * (int64_t)t->p->size, t->to_row, from + k * t->from_column,
+                              t->from_column);
     }
 }
 
@@ -156,13 +139,16 @@ static bool copy_transposed(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *
         else if (dst->size[d] > 1 && step[d] == (int64_t)p->size)
             row = d;
     }
-    if (row == CFX_MAX_DIMS || column == CFX_MAX_DIMS || dst->size[row] < 4 ||
-        dst->size[column] < 4 || step[column] == (int64_t)p->size)
+    if (row == CFX_MAX_DIMS || column == CFX_MAX_DIMS || step[column] == (int64_t)p->size)
+        return false;
+    const bool pairs = p->size == 4 && dst->size[column] == 2 && dst->stride[row] == 8 &&
+                       dst->size[row] >= LEAST_PAIRS;
+    if (!pairs && (dst->size[row] < LEAST_SIDE || dst->size[column] < LEAST_SIDE))
         return false;
     transpose t = {.p = p, .to = dst->data, .from = src->data, .rows = dst->size[row],
                    .columns = dst->size[column], .to_row = dst->stride[row],
-                   .from_column = step[column]};
-    int64_t bands = (t.rows + TILE - 1) / TILE;
+                   .from_column = step[column], .band = pairs ? PAIR_BAND : TILE};
+    int64_t bands = (t.rows + t.band - 1) / t.band;
     for (size_t d = dst->ndim; d-- > 0;) {
         if (d == row || d == column)
             continue;
@@ -171,7 +157,7 @@ static bool copy_transposed(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *
         t.from_step[t.outer++] = step[d];
         bands *= dst->size[d];
     }
-    int64_t grain = GRAIN / (TILE * t.columns);
+    int64_t grain = TURNED_GRAIN / ((t.rows < t.band ? t.rows : t.band) * t.columns);
     cfxi_rt_parallel(rt, bands, grain < 1 ? 1 : grain, transpose_bands, &t);
     return true;
 }

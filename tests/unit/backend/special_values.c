@@ -195,11 +195,15 @@ static void check_pixels(cfx_runtime *rt)
         float y[RUN + 1], z[RUN + 1];
         fill_run(y + 1, 40, NAN);
         fill_run(z + 1, 40, NAN);
-        plain->most(x, COUNT, RUN, more, y + 1);
-        fast->most(x, COUNT, RUN, more, z + 1);
+        const cfxi_windows want = {.x = x, .count = COUNT, .n = RUN, .more = more, .y = y + 1,
+                                   .windows = 1};
+        cfxi_windows got = want;
+        got.y = z + 1;
+        plain->most(&want);
+        fast->most(&got);
         CHECK(are_same(y + 1, z + 1, RUN));
-        plain->mean(x, COUNT, RUN, more, 4, y + 1);
-        fast->mean(x, COUNT, RUN, more, 4, z + 1);
+        plain->mean(&want, 4);
+        fast->mean(&got, 4);
         CHECK(are_same(y + 1, z + 1, RUN));
         plain->mix(x, weights, COUNT, RUN, y + 1);
         fast->mix(x, weights, COUNT, RUN, z + 1);

@@ -35,6 +35,7 @@ static cfx_state *block_weights(void)
     WEIGHT(s, "w1", 20, 3, 3, 3);
     WEIGHT(s, "w2", 20, 20, 1, 1);
     WEIGHT(s, "w3", 20, 3, 1, 1);
+    WEIGHT(s, "w4", 10, 10, 1, 1);
     WEIGHT(s, "gamma", 20);
     WEIGHT(s, "beta", 20);
     WEIGHT(s, "mean", 20);
@@ -123,6 +124,51 @@ TEST(what_keeps_the_layout_of_images)
         "  %i = call_function[target=cfx.ops.interpolate](%p, [%n, %n], None, \"bilinear\")\n"
         "  %d = call_function[target=cfx.ops.conv2d](%i, %w2)\n"
         "  output(%d)\n", weights, sizes, 4));
+    cfx_state_free(weights);
+}
+
+/* The number of steps for images whose channels are shuffled and divided, and what follows. */
+static size_t check_shuffle(int images, const char *end, const cfx_state *weights)
+{
+    const int64_t sizes[] = {images, 3, 7, 6};
+    char text[1200];
+    snprintf(text, sizeof text,
+             "graph():\n"
+             "  %%x = placeholder[target=x]()\n"
+             "  %%w1 = get_attr[target=w1]()\n"
+             "  %%w4 = get_attr[target=w4]()\n"
+             "  %%c = call_function[target=cfx.ops.conv2d](%%x, %%w1)\n"
+             "  %%v = call_function[target=cfx.ops.view](%%c, [%d, 2, 10, 5, 4])\n"
+             "  %%t = call_function[target=cfx.ops.transpose](%%v, 1, 2)\n"
+             "  %%r = call_function[target=cfx.ops.reshape](%%t, [%d, 20, 5, 4])\n"
+             "  %%k = call_function[target=cfx.ops.chunk](%%r, 2, 1)\n"
+             "  %%a = call_function[target=cfx.ops.getitem](%%k, 0)\n"
+             "  %%b = call_function[target=cfx.ops.getitem](%%k, 1)\n"
+             "  %%d = call_function[target=cfx.ops.conv2d](%%b, %%w4)\n%s", images, images, end);
+    return check_plan(text, weights, sizes, 4);
+}
+
+TEST(shuffled_channels)
+{
+    static const char *const ends[] = {
+        "  %y = call_function[target=cfx.ops.cat]((%a, %d), 1)\n"
+        "  output(%y)\n",
+        "  output((%d, %k))\n",
+        "  %y = call_function[target=cfx.ops.stack](%k, 1)\n"
+        "  output((%d, %y))\n",
+        "  %y = call_function[target=cfx.ops.softmax](%b, 1)\n"
+        "  output((%d, %y, %r))\n",
+    };
+    cfx_state *weights = block_weights();
+    for (int images = 1; images <= 2; images++) {
+        /* a convolution, the shuffle, a convolution, the halves joined, turned back */
+        CHECK_INT_EQ(5, (int)check_shuffle(images, ends[0], weights));
+        /* the halves of one image are turned back; those of several cannot be, so all of it is
+         * before the shuffle */
+        CHECK_INT_EQ(6, (int)check_shuffle(images, ends[1], weights));
+        CHECK_INT_EQ(7, (int)check_shuffle(images, ends[2], weights));
+        CHECK_INT_EQ(7, (int)check_shuffle(images, ends[3], weights));
+    }
     cfx_state_free(weights);
 }
 
@@ -446,6 +492,26 @@ TEST(calls_in_place_and_layouts)
         "  %a = call_function[target=cfx.ops.relu_](%v)\n"
         "  %y = call_function[target=cfx.ops.sin](%c)\n"
         "  output((%c, %y))\n",
+        "  %v = call_function[target=cfx.ops.view](%c, [1, 4, 5, 4, 4])\n"
+        "  %a = call_function[target=cfx.ops.relu_](%v)\n"
+        "  output(%c)\n",
+        "  %v = call_function[target=cfx.ops.view](%c, [1, 20, 16])\n"
+        "  %a = call_function[target=cfx.ops.relu_](%c)\n"
+        "  %y = call_function[target=cfx.ops.sin](%v)\n"
+        "  output((%a, %y))\n",
+        "  %v = call_function[target=cfx.ops.chunk](%c, 2, 1)\n"
+        "  %t = call_function[target=cfx.ops.getitem](%v, 1)\n"
+        "  %a = call_function[target=cfx.ops.relu_](%t)\n"
+        "  output((%c, %v))\n",
+        /* a copy in the program, which could be a view of what lies otherwise */
+        "  %p = call_function[target=cfx.ops.permute](%c, [0, 2, 3, 1])\n"
+        "  %v = call_function[target=cfx.ops.reshape](%p, [1, 16, 20])\n"
+        "  %a = call_function[target=cfx.ops.relu_](%v)\n"
+        "  output((%c, %a))\n",
+        "  %p = call_function[target=cfx.ops.permute](%c, [0, 2, 3, 1])\n"
+        "  %v = call_function[target=cfx.ops.reshape](%p, [1, 16, 20])\n"
+        "  %a = call_function[target=cfx.ops.relu_](%c)\n"
+        "  output((%c, %v))\n",
         "  %v = call_function[target=cfx.ops.permute](%c, [0, 2, 3, 1])\n"
         "  %t = call_function[target=cfx.ops.select](%v, 0, 0)\n"
         "  %a = call_function[target=cfx.ops.relu_](%t)\n"

@@ -71,6 +71,64 @@ TEST(vectors_agree_with_plain_functions)
     cfx_runtime_free(plain);
 }
 
+/* A tensor that counts on from `first`, with its dimensions in this order, outermost first. */
+static cfx_tensor *laid_out(cfx_dtype dtype, const int64_t *sizes, const uint8_t *order, int first)
+{
+    cfx_tensor *t = cfx_tensor_new(dtype, sizes, 3, NULL, NULL);
+    const int64_t size = (int64_t)cfxi_tensor_itemsize(t);
+    for (int64_t i = 0; i < cfxi_tensor_numel(t); i++)
+        cfxi_tensor_store_int(dtype, t->data + i * size, (i * 7 + first) % 120);
+    cfxi_tensor_ordered_strides(sizes, 3, (size_t)size, order, t->stride);
+    return t;
+}
+
+static double element(const cfx_tensor *t, const int64_t *at)
+{
+    return cfxi_tensor_load_float((cfx_dtype)t->dtype, t->data + at[0] * t->stride[0] +
+                                                           at[1] * t->stride[1] +
+                                                           at[2] * t->stride[2]);
+}
+
+static void check_difference(cfx_runtime *rt, cfx_tensor *a, cfx_tensor *b)
+{
+    const cfx_datum args[2] = {cfx_datum_tensor(a), cfx_datum_tensor(b)};
+    const cfx_datum got = cfx_operator_run(rt, CFX_OPID_sub, args, 2, NULL);
+    const cfx_tensor *y = got.as.tensor;
+    bool good = true;
+    for (int64_t i = 0; i < cfxi_tensor_numel(y); i++) {
+        const int64_t at[3] = {i / y->size[2] / y->size[1], i / y->size[2] % y->size[1],
+                               i % y->size[2]};
+        good = good && element(y, at) == element(a, at) - element(b, at);
+    }
+    CHECK(good);
+    cfx_datum_release(got);
+    cfx_tensor_release(a);
+    cfx_tensor_release(b);
+}
+
+/* Each order of dimensions, types that are converted, sizes around blocks of what is turned. */
+TEST(operands_in_other_orders)
+{
+    static const uint8_t orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                        {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const cfx_dtype types[][2] = {{CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT32},
+                                         {CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT64},
+                                         {CFX_DTYPE_BFLOAT16, CFX_DTYPE_FLOAT32},
+                                         {CFX_DTYPE_INT64, CFX_DTYPE_INT16},
+                                         {CFX_DTYPE_COMPLEX128, CFX_DTYPE_FLOAT32}};
+    static const int64_t sizes[][3] = {
+        {2, 7, 9}, {3, 8, 8}, {1, 17, 131}, {2, 130, 150}, {9, 33, 40}};
+    for (int isa = CFX_ISA_PLAIN; isa < CFX_ISA_COUNT; isa++) {
+        cfx_runtime *rt = runtime_with(false, isa);
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+                for (size_t o = 0; o < 36; o++)
+                    check_difference(rt, laid_out(types[t][0], sizes[k], orders[o / 6], 1),
+                                     laid_out(types[t][1], sizes[k], orders[o % 6], 5));
+        cfx_runtime_free(rt);
+    }
+}
+
 TEST(integers_never_trap)
 {
     cfx_error err = {0};

@@ -80,6 +80,24 @@ static bool is_pooled(const cfx_tensor *got, const cfx_tensor *t, const window *
     return true;
 }
 
+/* Takes `x` over. */
+static void check_windows(cfx_datum x, const window *w)
+{
+    cfx_datum args[] = {x, pair(w->kernel[0], w->kernel[1]), pair(w->stride[0], w->stride[1]),
+                        pair(w->before[0], w->before[1]),
+                        w->maximum ? cfx_datum_int(1) : cfx_datum_bool(false),
+                        cfx_datum_bool(!w->maximum && w->counts_padding)};
+    const cfx_runtime_options o = {.threads = 1 + (unsigned)draw(3), .limit_isa = true,
+                                   .isa = (cfx_isa)draw(CFX_ISA_COUNT)};
+    cfx_runtime *rt = cfx_runtime_new(&o, NULL);
+    cfx_datum got = cfx_operator_run(
+        rt, w->maximum ? CFX_OPID_max_pool2d : CFX_OPID_avg_pool2d, args, 6, NULL);
+    CHECK(got.kind == CFX_DATUM_TENSOR && is_pooled(got.as.tensor, x.as.tensor, w));
+    cfx_datum_release(got);
+    cfx_runtime_free(rt);
+    drop_all(args, 4);
+}
+
 TEST(windows_by_loops)
 {
     for (int i = 0; i < 200; i++) {
@@ -91,19 +109,18 @@ TEST(windows_by_loops)
             w.stride[d] = 1 + draw(3);
             w.before[d] = i % 5 == 0 ? 0 : draw(w.kernel[d] / 2 + 1);
         }
-        cfx_datum args[] = {x, pair(w.kernel[0], w.kernel[1]), pair(w.stride[0], w.stride[1]),
-                            pair(w.before[0], w.before[1]),
-                            w.maximum ? cfx_datum_int(1) : cfx_datum_bool(false),
-                            cfx_datum_bool(!w.maximum && w.counts_padding)};
-        const cfx_runtime_options o = {.threads = 1 + (unsigned)draw(3), .limit_isa = true,
-                                       .isa = (cfx_isa)draw(CFX_ISA_COUNT)};
-        cfx_runtime *rt = cfx_runtime_new(&o, NULL);
-        cfx_datum got = cfx_operator_run(
-            rt, w.maximum ? CFX_OPID_max_pool2d : CFX_OPID_avg_pool2d, args, 6, NULL);
-        CHECK(got.kind == CFX_DATUM_TENSOR && is_pooled(got.as.tensor, x.as.tensor, &w));
-        cfx_datum_release(got);
-        cfx_runtime_free(rt);
-        drop_all(args, 4);
+        check_windows(x, &w);
+    }
+}
+
+/* More pixels in each of several windows than are combined at once. */
+TEST(large_windows_by_loops)
+{
+    for (int i = 0; i < 30; i++) {
+        const int64_t sizes[] = {2, 1 + draw(70), 10 + draw(9), 10 + draw(9)};
+        const window w = {draw(2), draw(2), {7 + draw(4), 10}, {1 + draw(3), 1 + draw(3)},
+                          {draw(4), draw(6)}};
+        check_windows(random_floats(sizes, 4, (lie){last, draw(3) ? 0 : 5}), &w);
     }
 }
 

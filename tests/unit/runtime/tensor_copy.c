@@ -1,7 +1,9 @@
 /* tensor_copy.c - copies: converted, broadcast, transposed; the rows that loops are made of. */
-#include "runtime/runtime_impl.h"
+#include "runtime/isa.h"
 
 #include "check.h"
+
+#include <stdlib.h>
 
 /* Plain, one element at a time: what a copy must be. */
 static bool is_copy(const cfx_tensor *dst, const cfx_tensor *src)
@@ -74,6 +76,64 @@ TEST(permuted_copies)
             cfx_tensor_release(src);
             cfx_tensor_release(dst);
         }
+    }
+    cfx_runtime_free(rt);
+}
+
+/* Memory of exactly its size, all bytes different from their neighbours. */
+static char *bytes(size_t n)
+{
+    char *made = malloc(n);
+    for (size_t i = 0; i < n; i++)
+        made[i] = (char)(i * 37 + i / 256);
+    return made;
+}
+
+/* A matrix turned over, with gaps between rows and between columns; the gaps stay as they were. */
+static void check_turned(cfx_isa isa, int64_t size, int64_t rows, int64_t columns, int64_t gap)
+{
+    const int64_t to_row = (columns + gap) * size;
+    const int64_t from_column = (rows + 2 * gap) * size;
+    const size_t all = (size_t)(((rows - 1) * (columns + gap) + columns) * size);
+    char *from = bytes((size_t)(((columns - 1) * (rows + 2 * gap) + rows) * size));
+    char *got = bytes(all);
+    char *want = bytes(all);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < columns; k++)
+            memcpy(want + r * to_row + k * size, from + k * from_column + r * size, (size_t)size);
+    cfxi_rt_transpose(isa, (size_t)size, rows, columns, got, to_row, from, from_column);
+    CHECK(memcmp(got, want, all) == 0);
+    free(from);
+    free(got);
+    free(want);
+}
+
+/* Squares of every vector, and all that is left over at their edges. */
+TEST(matrices_are_turned_over)
+{
+    for (int isa = CFX_ISA_PLAIN; isa < CFX_ISA_COUNT; isa++)
+        for (int64_t size = 1; size <= 16; size *= 2)
+            for (int64_t rows = 1; rows <= 35; rows++)
+                for (int64_t columns = 1; columns <= 35; columns++)
+                    if (cfxi_rt_isa_at_most((cfx_isa)isa) == (cfx_isa)isa)
+                        check_turned((cfx_isa)isa, size, rows, columns, (rows + columns) % 3);
+}
+
+/* Two groups of channels that lie side by side are shuffled. */
+TEST(pairs)
+{
+    static const int64_t channels[] = {7, 8, 31, 58, 520};
+    cfx_runtime *rt = cfx_runtime_new(NULL, NULL);
+    for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
+        const int64_t sizes[] = {41, channels[k], 2};
+        cfx_tensor *src = counting(CFX_DTYPE_FLOAT32, sizes, 3);
+        src->stride[1] = 4;
+        src->stride[2] = 4 * channels[k];
+        cfx_tensor *dst = cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 3, NULL, NULL);
+        CHECK_INT_EQ(CFX_OK, cfxi_rt_copy(rt, dst, src, NULL));
+        CHECK(is_copy(dst, src));
+        cfx_tensor_release(src);
+        cfx_tensor_release(dst);
     }
     cfx_runtime_free(rt);
 }

@@ -7,14 +7,25 @@
 
 enum { CFXI_MOST_PIXELS = 64 };  /* that are combined at once */
 
-/* Each takes n channels of `count` >= 1 pixels, at most CFXI_MOST_PIXELS; with `more` also what y
- * has so far. */
+/* Windows that follow one another: n channels of `count` >= 1 pixels, at most CFXI_MOST_PIXELS, are
+ * combined; with `more` also what y has so far. Those of the next window begin `step` floats later,
+ * and what it gives `y_step` floats later. */
+typedef struct cfxi_windows {
+    const float *const *x;  /* of the first window */
+    int64_t count;
+    int64_t n;
+    bool more;
+    float *y;
+    int64_t windows;
+    int64_t step, y_step;
+} cfxi_windows;
+
 typedef struct cfxi_pixels {
     /* The largest; what is not a number wins. */
-    void (*most)(const float *const *x, int64_t count, int64_t n, bool more, float *y);
+    void (*most)(const cfxi_windows *w);
     /* The sum over `by`. */
-    void (*mean)(const float *const *x, int64_t count, int64_t n, bool more, float by, float *y);
-    /* The sum, each times its weight. */
+    void (*mean)(const cfxi_windows *w, float by);
+    /* The sum of n channels of `count` pixels, each times its weight. */
     void (*mix)(const float *const *x, const float *weights, int64_t count, int64_t n, float *y);
 } cfxi_pixels;
 

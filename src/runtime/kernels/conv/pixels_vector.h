@@ -13,46 +13,50 @@
     if (i < (n))                                                                                   \
         WORK(1, (n) - i);
 
-INLINE void most_of(const float *const *x, int64_t count, int64_t i, int width, int64_t left,
-                    bool more, float *y)
+/* The chain of maxima is short if it is the new pixel that is looked at for not being a number. */
+INLINE void most_of(const cfxi_windows *w, int64_t at, int64_t i, int width, int64_t left, float *y)
 {
     V best[4];
     UNROLL for (int v = 0; v < width; v++)
-        best[v] = v_load((more ? y : x[0]) + i + v * LANES, left);
-    for (int64_t p = !more; p < count; p++)
+        best[v] = v_load((w->more ? y : w->x[0] + at) + i + v * LANES, left);
+    for (int64_t p = !w->more; p < w->count; p++)
         UNROLL for (int v = 0; v < width; v++)
-            best[v] = v_larger(best[v], v_load(x[p] + i + v * LANES, left));
+            best[v] = v_larger(v_load(w->x[p] + at + i + v * LANES, left), best[v]);
     UNROLL for (int v = 0; v < width; v++)
         v_store(y + i + v * LANES, best[v], left);
 }
 
-static void most(const float *const *x, int64_t count, int64_t n, bool more, float *y)
+static void most(const cfxi_windows *w)
 {
-#define WORK(width, left) most_of(x, count, i, width, left, more, y)
-    OVER_CHANNELS(n, WORK)
+#define WORK(width, left) most_of(w, k * w->step, i, width, left, w->y + k * w->y_step)
+    for (int64_t k = 0; k < w->windows; k++) {
+        OVER_CHANNELS(w->n, WORK)
+    }
 #undef WORK
 }
 
-INLINE void mean_of(const float *const *x, int64_t count, int64_t i, int width, int64_t left,
-                    bool more, float by, float *y)
+INLINE void mean_of(const cfxi_windows *w, float by, int64_t at, int64_t i, int width, int64_t left,
+                    float *y)
 {
     V sums[4];
     UNROLL for (int v = 0; v < width; v++)
-        sums[v] = v_load(x[0] + i + v * LANES, left);
-    for (int64_t p = 1; p < count; p++)
+        sums[v] = v_load(w->x[0] + at + i + v * LANES, left);
+    for (int64_t p = 1; p < w->count; p++)
         UNROLL for (int v = 0; v < width; v++)
-            sums[v] += v_load(x[p] + i + v * LANES, left);
+            sums[v] += v_load(w->x[p] + at + i + v * LANES, left);
     UNROLL for (int v = 0; v < width; v++) {
-        if (more)
+        if (w->more)
             sums[v] += v_load(y + i + v * LANES, left);
         v_store(y + i + v * LANES, sums[v] / SET(by), left);
     }
 }
 
-static void mean(const float *const *x, int64_t count, int64_t n, bool more, float by, float *y)
+static void mean(const cfxi_windows *w, float by)
 {
-#define WORK(width, left) mean_of(x, count, i, width, left, more, by, y)
-    OVER_CHANNELS(n, WORK)
+#define WORK(width, left) mean_of(w, by, k * w->step, i, width, left, w->y + k * w->y_step)
+    for (int64_t k = 0; k < w->windows; k++) {
+        OVER_CHANNELS(w->n, WORK)
+    }
 #undef WORK
 }
 

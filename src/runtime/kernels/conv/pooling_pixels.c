@@ -20,65 +20,79 @@ typedef struct pixel_pooling {
     int64_t shares;  /* of the channels */
 } pixel_pooling;
 
-/* Combines some pixels with those of the window so far; the last time, `by` divides. */
-static void combine(const pixel_pooling *w, const float **at, int64_t n, bool more, int64_t first,
-                    int64_t channels, float by, float *y)
+/* Combines pixels with those of their windows so far; the last time, `by` divides. */
+static void combine(const pixel_pooling *p, cfxi_windows *w, float by)
 {
-    for (int64_t i = 0; i < n; i++)
-        at[i] += first;
-    if (w->maximum)
-        w->pixels->most(at, n, channels, more, y);
+    if (p->maximum)
+        p->pixels->most(w);
     else
-        w->pixels->mean(at, n, channels, more, by, y);
+        p->pixels->mean(w, by);
+    w->count = 0;
+    w->more = true;
 }
 
-/* One window, from channel `first` on. */
-static void window(const pixel_pooling *w, const char *image, const int64_t place[3], int64_t first,
-                   int64_t channels, float *y)
+/* Windows from `place` on: w has all but their pixels. `x` is the first channel of the image. */
+static void run_windows(const pixel_pooling *p, const float *x, const int64_t place[3],
+                        cfxi_windows *w)
 {
-    const cfxi_pool_axis *a = w->p->axes;
-    const size_t spatial = (size_t)w->x->ndim - 2;
+    const cfxi_pool_axis *a = p->p->axes;
+    const size_t spatial = (size_t)p->x->ndim - 2;
     const float *at[CFXI_MOST_PIXELS];
-    int64_t n = 0;
-    bool more = false;
     int64_t count = 1;
     int64_t step[CFXI_SPATIAL] = {0};
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         count *= a[d].count[place[d]];
         if (d + spatial >= CFXI_SPATIAL)
-            step[d] = w->x->stride[2 + d + spatial - CFXI_SPATIAL];
+            step[d] = p->x->stride[2 + d + spatial - CFXI_SPATIAL] / (int64_t)sizeof(float);
     }
+    w->x = at;
+    w->step *= step[2];
     for (int64_t i = a[0].lo[place[0]]; i < a[0].hi[place[0]]; i += a[0].step)
         for (int64_t j = a[1].lo[place[1]]; j < a[1].hi[place[1]]; j += a[1].step)
             for (int64_t k = a[2].lo[place[2]]; k < a[2].hi[place[2]]; k += a[2].step) {
-                if (n == CFXI_MOST_PIXELS) {
-                    combine(w, at, n, more, first, channels, 1, y);
-                    more = true;
-                    n = 0;
-                }
-                at[n++] = (const float *)(image + i * step[0] + j * step[1] + k * step[2]);
+                if (w->count == CFXI_MOST_PIXELS)
+                    combine(p, w, 1);
+                at[w->count++] = x + i * step[0] + j * step[1] + k * step[2];
             }
-    combine(w, at, n, more, first, channels, (float)(w->p->divisor ? w->p->divisor : count), y);
+    combine(p, w, (float)(p->p->divisor ? p->p->divisor : count));
+}
+
+/* How many windows from `first` on are alike but for their places, and `*apart` places from one to
+ * the next. */
+static int64_t alike(const cfxi_pool_axis *a, int64_t first, int64_t *apart)
+{
+    int64_t n = 1;
+    *apart = first + 1 < a->out ? a->lo[first + 1] - a->lo[first] : 0;
+    while (first + n < a->out && a->lo[first + n] == a->lo[first] + n * *apart &&
+           a->hi[first + n] == a->hi[first] + n * *apart &&
+           a->count[first + n] == a->count[first])
+        n++;
+    return n;
 }
 
 static void pool_lines(void *ctx, int64_t begin, int64_t end)
 {
-    const pixel_pooling *w = ctx;
-    const cfxi_pool_axis *a = w->p->axes;
-    const int64_t channels = w->x->size[1];
-    const size_t spatial = (size_t)w->x->ndim - 2;
+    const pixel_pooling *p = ctx;
+    const cfxi_pool_axis *a = p->p->axes;
+    const int64_t channels = p->x->size[1];
+    const size_t spatial = (size_t)p->x->ndim - 2;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t first = channels * (i % w->shares) / w->shares;
-        const int64_t last = channels * (i % w->shares + 1) / w->shares;
-        const int64_t line = i / w->shares;
-        int64_t place[] = {line / a[1].out % a[0].out, line % a[1].out, 0};
+        const int64_t first = channels * (i % p->shares) / p->shares;
+        const int64_t last = channels * (i % p->shares + 1) / p->shares;
+        const int64_t line = i / p->shares;
         const int64_t image = line / a[1].out / a[0].out;
-        for (; place[2] < a[2].out; place[2]++) {
-            char *y = w->y->data + image * w->y->stride[0];
+        int64_t place[] = {line / a[1].out % a[0].out, line % a[1].out, 0};
+        while (place[2] < a[2].out) {
+            cfxi_windows w = {.n = last - first,
+                              .y_step = p->y->stride[p->y->ndim - 1] / (int64_t)sizeof(float)};
+            char *y = p->y->data + image * p->y->stride[0];
             for (size_t d = CFXI_SPATIAL - spatial; d < CFXI_SPATIAL; d++)
-                y += place[d] * w->y->stride[2 + d + spatial - CFXI_SPATIAL];
-            window(w, w->x->data + image * w->x->stride[0], place, first, last - first,
-                   (float *)y + first);
+                y += place[d] * p->y->stride[2 + d + spatial - CFXI_SPATIAL];
+            w.y = (float *)y + first;
+            w.windows = alike(&a[2], place[2], &w.step);
+            run_windows(p, (const float *)(p->x->data + image * p->x->stride[0]) + first, place,
+                        &w);
+            place[2] += w.windows;
         }
     }
 }

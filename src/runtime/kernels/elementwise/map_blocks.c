@@ -181,10 +181,81 @@ static void run_short_rows(const job *j, int64_t n, int64_t rows, char *const *a
     }
 }
 
+/* ---- rows of which an operand has columns --------------------------------------------------- */
+
+enum { TURNED_ROWS = 16, LEAST_TURNED = 8 };
+
+/* Whether argument k has its elements side by side from row to row, not along a row. */
+static bool is_turned(const job *j, size_t k, const int64_t *step, const int64_t *row_step)
+{
+    const int64_t size = (int64_t)cfxi_tensor_itemsize(j->m->args[k]);
+    return row_step[k + 1] == size && step[k + 1] != size && step[k + 1] != 0;
+}
+
+/* Elements of a row for which a block has room, by the widest of what is turned; 0: nothing is. */
+static int64_t turned_width(const job *j, const int64_t *step, const int64_t *row_step)
+{
+    size_t widest = 0;
+    for (size_t k = 0; k < j->m->n; k++) {
+        const size_t size = cfxi_tensor_itemsize(j->m->args[k]);
+        if (is_turned(j, k, step, row_step) && size > widest)
+            widest = size;
+    }
+    return widest ? BLOCK * WIDEST / TURNED_ROWS / (int64_t)widest : 0;
+}
+
+/* At most TURNED_ROWS rows of n elements, for which a block has room: what is turned becomes rows.
+ */
+static void run_turned_block(const job *j, int64_t n, int64_t rows, char *const *at,
+                             const int64_t *step, const int64_t *row_step)
+{
+    _Alignas(CFXI_ALIGN) char in[3][BLOCK * WIDEST];
+    char *data[4];
+    int64_t steps[4];
+    int64_t row_steps[4];
+    memcpy(data, at, (j->m->n + 1) * sizeof *data);
+    memcpy(steps, step, (j->m->n + 1) * sizeof *steps);
+    memcpy(row_steps, row_step, (j->m->n + 1) * sizeof *row_steps);
+    for (size_t k = 0; k < j->m->n; k++) {
+        if (!is_turned(j, k, step, row_step))
+            continue;
+        const size_t size = cfxi_tensor_itemsize(j->m->args[k]);
+        steps[k + 1] = (int64_t)size;
+        row_steps[k + 1] = n * (int64_t)size;
+        data[k + 1] = in[k];
+        cfxi_rt_transpose(j->isa, size, rows, n, in[k], row_steps[k + 1], at[k + 1], step[k + 1]);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        run_row(j, n, data, steps);
+        for (size_t k = 0; k < j->m->n + 1; k++)
+            data[k] += row_steps[k];
+    }
+}
+
+static void run_turned(const job *j, int64_t width, int64_t n, int64_t rows, char *const *at,
+                       const int64_t *step, const int64_t *row_step)
+{
+    for (int64_t r = 0; r < rows; r += TURNED_ROWS) {
+        for (int64_t i = 0; i < n; i += width) {
+            char *data[4] = {NULL};
+            for (size_t k = 0; k < j->m->n + 1; k++)
+                data[k] = at[k] + r * row_step[k] + i * step[k];
+            run_turned_block(j, n - i < width ? n - i : width,
+                             rows - r < TURNED_ROWS ? rows - r : TURNED_ROWS, data, step, row_step);
+        }
+    }
+}
+
 static void run_plane(void *ctx, int64_t n, int64_t rows, char *const *at, const int64_t *step,
                       const int64_t *row_step)
 {
     const job *j = ctx;
+    const int64_t width =
+        rows < LEAST_TURNED || n < LEAST_TURNED ? 0 : turned_width(j, step, row_step);
+    if (width > 0) {
+        run_turned(j, width, n, rows, at, step, row_step);
+        return;
+    }
     if (rows > 1 && n < SHORT_ROW) {
         run_short_rows(j, n, rows, at, step, row_step);
         return;

@@ -1,5 +1,19 @@
 /* reshape.c - other sizes for the same elements: a view where strides allow it, else a copy. */
+#include "runtime/spatial.h"
 #include "runtime/view_impl.h"
+
+/* Whether an image with its channels innermost, which has them in several dimensions, gets them in
+ * one: shuffled channels. */
+static bool merges_channels(const cfx_tensor *x, const int64_t *sizes, size_t n)
+{
+    if (n != 4 || x->ndim <= n || sizes[0] != x->size[0] || sizes[2] != x->size[x->ndim - 2] ||
+        sizes[3] != x->size[x->ndim - 1])
+        return false;
+    for (size_t i = 1; i + 2 < x->ndim; i++)
+        if (x->stride[i] >= x->stride[x->ndim - 1] || x->stride[i] >= x->stride[x->ndim - 2])
+            return false;
+    return true;
+}
 
 /* Result 0 has these sizes; it shares memory if that can be, else the kernel copies. */
 static cfx_status reshaped(cfxi_call *c, cfxi_view *v, const int64_t *sizes, size_t n)
@@ -7,17 +21,19 @@ static cfx_status reshaped(cfxi_call *c, cfxi_view *v, const int64_t *sizes, siz
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     if (cfxi_rt_view_reshape(v, sizes, n))
         return cfxi_rt_view_result(c, 0, x, v);
-    return cfxi_rt_result(c, 0, v->dtype, sizes, n);
+    CFX_TRY(cfxi_rt_result(c, 0, v->dtype, sizes, n));
+    if (c->planner && c->planner->any_layout && merges_channels(x, sizes, n))
+        cfxi_rt_result_channels_last(c, 0);
+    return CFX_OK;
 }
 
 /* The elements of `x`, in its order, to the new tensor `y`. */
 static cfx_status copy_in_order(cfxi_call *c, cfx_tensor *y, const cfx_tensor *x)
 {
     cfxi_view v = cfxi_rt_view_of(y);
-    v.ndim = x->ndim;
-    memcpy(v.size, x->size, sizeof v.size);
-    cfxi_tensor_contiguous_strides(v.size, v.ndim, cfxi_tensor_itemsize(y), v.stride);
     cfx_tensor as_x;
+    if (!cfxi_rt_view_reshape(&v, x->size, x->ndim))  /* y is dense, or its channels are divided */
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "no view of the result has the input's sizes");
     cfxi_rt_view_borrow(&as_x, y, &v);
     return cfxi_rt_copy(c->rt, &as_x, x, c->err);
 }
