@@ -138,6 +138,11 @@ static inline cfx_tensor *cfxi_plan_tensor_arg(const cfxi_step *s, size_t i)
 {
     return i < s->num_args && s->args[i].kind == CFX_DATUM_TENSOR ? s->args[i].as.tensor : NULL;
 }
+/* Whether it is a tensor with planned memory. */
+static inline bool cfxi_plan_is_planned(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->planned;
+}
 /* The number of a planned tensor; CFXI_NONE if its memory is not planned. */
 uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t);
 /* The same elements in a layout: itself if it has that. Where it has both, because there is one
