@@ -366,6 +366,29 @@ TEST(tensors_in_lists_cross_stretches)
 }
 
 /* A call in place that nobody else sees is one of its own: it can be fused. */
+/* A result takes over the memory of an argument only if no argument reads that in another way. */
+TEST(arguments_that_are_read_in_two_ways)
+{
+    static const int64_t sizes[] = {150, 150};
+    static const char *const calls[] = {
+        "addcmul](%a, %at, %ct)", "addcmul](%a, %ct, %at)", "addcmul](%at, %a, %ct)",
+        "addcmul](%c, %at, %ct)", "addcmul](%at, %ct, %a)", "where](%m, %a, %at)",
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "graph():\n  %%x = placeholder[target=x]()\n"
+                 "  %%a = call_function[target=cfx.ops.cumsum](%%x, 0)\n"
+                 "  %%c = call_function[target=cfx.ops.cumsum](%%x, 1)\n"
+                 "  %%at = call_function[target=cfx.ops.transpose](%%a, 0, 1)\n"
+                 "  %%ct = call_function[target=cfx.ops.transpose](%%c, 0, 1)\n"
+                 "  %%m = call_function[target=cfx.ops.gt](%%ct, 0)\n"
+                 "  %%y = call_function[target=cfx.ops.%s\n"
+                 "  %%z = call_function[target=cfx.ops.cumsum](%%y, 0)\n  output(%%z)\n", calls[i]);
+        CHECK(check_plan(text, NULL, sizes, 2) > 0);
+    }
+}
+
 TEST(calls_in_place)
 {
     static const int64_t sizes[] = {1, 3, 6, 6};
