@@ -306,7 +306,7 @@ static cfx_status run_stretch(cfxi_builder *b)
             break;
         const cfx_status status =
             run_instruction(b, (const cfxi_instruction *)p->instructions.data + b->running);
-        if (status == CFX_E_NOMEM)
+        if (status == CFX_E_NOMEM || status == CFX_E_INTERRUPTED)
             return status;
         if (status != CFX_OK) {
             go_back(b, before);
@@ -414,9 +414,10 @@ cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
         } else {
             cfxi_plan_free(turned);
         }
-        if (why.status == CFX_E_NOMEM) {
+        if (why.status == CFX_E_NOMEM || why.status == CFX_E_INTERRUPTED) {
             cfxi_plan_free(plan);
-            return cfxi_base_nomem(err), NULL;
+            cfx_error_set(err, why.status, "%s", why.message);
+            return NULL;
         }
     }
     if (plan && cfxi_plan_place(plan, err) == CFX_OK &&

@@ -190,7 +190,7 @@ typedef struct cfxi_plan_how {
 
 /* Plans the stretch that begins with the instruction `first`, for values like those in the slots
  * (elements are not looked at). It may have no instruction at all. `p` must outlive the plan. NULL
- * with *err set if memory is out. */
+ * with *err set if memory is out, or if the run is interrupted. */
 cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
                          const cfx_datum *slots, const cfxi_plan_how *how, cfx_error *err);
 void cfxi_plan_free(cfxi_plan *plan);
