@@ -222,6 +222,19 @@ def test_back_ends(net, monkeypatch):
         cfx.compile(net, torch.randn(1, 3, 8, 8), threads=1, runtime=cfx.Runtime())
 
 
+@pytest.mark.parametrize("shape, expanded", [((1, 8), (3, 8)), ((1, 1, 8), (3, 1, 8)),
+                                             ((2, 1, 8), (2, 3, 8)), ((1, 2, 8), (3, 2, 8))])
+@torch.no_grad()
+def test_rows_that_are_repeated(shape, expanded):
+    """Inputs with one row in memory, however many they have."""
+    linear = torch.nn.Linear(8, 5)
+    norm = torch.nn.BatchNorm1d(8).eval()
+    x = torch.randn(shape).expand(expanded)
+    for model, given in (linear, x), (norm, x.transpose(1, -1) if x.ndim == 3 else x):
+        close(cfx.lower(cfx.capture(model, given))(given), model(given))
+        close(cfx.compile(model, given)(given), model(given))
+
+
 def test_a_back_end_that_is_broken(net, monkeypatch, tmp_path):
     """Who leaves the choice to cfx is told, and gets the same results; who asks for oneDNN is not
     given something else."""

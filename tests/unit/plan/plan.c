@@ -272,6 +272,26 @@ TEST(a_sum_through_a_view_is_part_of_the_product)
 }
 
 /* A product with a number is one with a constant of one column, too. */
+/* They have one row in memory, however many there are. */
+TEST(rows_that_are_repeated)
+{
+    static const int64_t sizes[] = {2, 1, 7};
+    static const char *const shapes[] = {"[2, 5, 7]", "[2, 1, 7]", "[3, 2, 1, 7]", "[2, 2, 4, 7]"};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "w", 7, 16);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        char text[500];
+        snprintf(text, sizeof text,
+                 "graph():\n  %%x = placeholder[target=x]()\n  %%w = get_attr[target=w]()\n"
+                 "  %%a = call_function[target=cfx.ops.cumsum](%%x, 2)\n"
+                 "  %%e = call_function[target=cfx.ops.expand](%%a, %s)\n"
+                 "  %%y = call_function[target=cfx.ops.matmul](%%e, %%w)\n  output(%%y)\n",
+                 shapes[i]);
+        check_plan(text, weights, sizes, 3);
+    }
+    cfx_state_free(weights);
+}
+
 TEST(one_column)
 {
     static const int64_t sizes[] = {3, 16};
