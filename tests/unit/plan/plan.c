@@ -272,6 +272,24 @@ TEST(a_sum_through_a_view_is_part_of_the_product)
 }
 
 /* A product with a number is one with a constant of one column, too. */
+/* A function that reads other elements, too, of what another gives is not computed with it. */
+TEST(functions_of_rows)
+{
+    static const int64_t sizes[] = {9, 9};
+    static const char *const rows[] = {"select](%s, 0, 7)", "transpose](%s, 0, 1)",
+                                       "narrow](%s, 1, 0, 1)"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[500];
+        snprintf(text, sizeof text,
+                 "graph():\n  %%x = placeholder[target=x]()\n"
+                 "  %%s = call_function[target=cfx.ops.sigmoid](%%x)\n"
+                 "  %%r = call_function[target=cfx.ops.%s\n"
+                 "  %%d = call_function[target=cfx.ops.sub](%%r, %%s)\n"
+                 "  %%y = call_function[target=cfx.ops.tanh](%%d)\n  output(%%y)\n", rows[i]);
+        CHECK(check_plan(text, NULL, sizes, 2) > 1);
+    }
+}
+
 /* They have one row in memory, however many there are. */
 TEST(rows_that_are_repeated)
 {
