@@ -214,6 +214,10 @@ TEST(a_fork_while_another_thread_measures)
     CHECK(n > 50);
 }
 
+/* The allocator of gcc 12's AddressSanitizer may be left locked in the child, whose first malloc then
+ * waits for ever: threads may only be in a malloc at a fork() where there is none. */
+#if !defined(__SANITIZE_ADDRESS__)
+
 typedef struct runner {
     const fixture *f;
     atomic_bool stop;
@@ -263,4 +267,5 @@ TEST(a_fork_while_others_look_for_plans)
     end(&f);
 }
 
+#endif
 #endif
