@@ -1,4 +1,5 @@
 """Models compiled for inference: `cfx.compile(model, *inputs)`."""
+import warnings
 from typing import Any
 
 from ._core import Runtime
@@ -32,7 +33,7 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: i
     many as the machine has; `runtime` for one of your own.
 
     Products and convolutions are computed by the `backend`: cfx's own kernels ("builtin"), oneDNN
-    where it is faster ("onednn"), or that if it is installed ("auto"). With `tune`, each is
+    where it is faster ("onednn"), or that if it is installed and can be loaded ("auto"). With `tune`, each is
     measured when a plan is made, which takes longer; the results are kept for other processes.
 
     With the `precision` "bf16", products and convolutions with constant weights round their
@@ -53,7 +54,15 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: i
         from .capturing import capture
         module = capture(model, *inputs)
     cache = places.cache() if tune else None
-    return lower(module, runtime=runtime)._freeze(onednn, tune, cache, precision, append)
+    program = lower(module, runtime=runtime)
+    try:
+        return program._freeze(onednn, tune, cache, precision, append)
+    except NotImplementedError as error:
+        if backend != "auto" or onednn is None:
+            raise
+        program._freeze(None, tune, cache, precision, append)
+        warnings.warn(f"backend='auto' goes on with cfx's own kernels: {error}", stacklevel=2)
+        return program
 
 
 __dir__ = public_names(globals())

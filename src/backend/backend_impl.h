@@ -186,9 +186,11 @@ typedef struct cfxi_choosing {
     cfx_runtime *rt;    /* for a tuner */
 } cfxi_choosing;
 
-/* The fastest of the allowed back ends that solve the problem; NULL if none does. Where measuring
- * fails, for want of memory, the estimates decide. */
-const cfxi_backend *cfxi_backend_choose(const cfxi_problem *p, const cfxi_choosing *how);
+/* The fastest of the allowed back ends that solve the problem; NULL if none does, or with *err set
+ * if the run was interrupted while they were measured. Where measuring fails, for want of memory,
+ * the estimates decide. */
+const cfxi_backend *cfxi_backend_choose(const cfxi_problem *p, const cfxi_choosing *how,
+                                        cfx_error *err);
 
 /* The candidates, in order; NULL after the last. Their names differ, and are those of files. */
 typedef struct cfxi_candidate {
@@ -210,8 +212,9 @@ cfxi_tuner *cfxi_backend_tuner_new(const char *folder, const cfx_allocator *allo
 void cfxi_backend_tuner_free(cfxi_tuner *t);
 size_t cfxi_backend_tuner_measured(const cfxi_tuner *t);  /* problems, by this one */
 /* Which of the candidates (a bit for each) is fastest, from the file or by measuring; -1 if it
- * cannot be measured. */
-int cfxi_backend_tune(cfxi_tuner *t, const cfxi_problem *p, unsigned candidates, cfx_runtime *rt);
+ * cannot be measured, or with *err set if the run was interrupted. */
+int cfxi_backend_tune(cfxi_tuner *t, const cfxi_problem *p, unsigned candidates, cfx_runtime *rt,
+                      cfx_error *err);
 
 /* ---- packed weights (packs.c) --------------------------------------------------------------- */
 

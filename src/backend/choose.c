@@ -17,8 +17,10 @@ const cfxi_candidate *cfxi_backend_candidate(size_t i)
     return i < sizeof all / sizeof *all ? &all[i] : NULL;
 }
 
-const cfxi_backend *cfxi_backend_choose(const cfxi_problem *p, const cfxi_choosing *how)
+const cfxi_backend *cfxi_backend_choose(const cfxi_problem *p, const cfxi_choosing *how,
+                                        cfx_error *err)
 {
+    cfx_error own;
     const cfxi_backend *best = NULL;
     double least = INFINITY;
     unsigned found = 0;  /* a bit for each candidate */
@@ -34,7 +36,12 @@ const cfxi_backend *cfxi_backend_choose(const cfxi_problem *p, const cfxi_choosi
         }
     }
     const bool several = (found & (found - 1)) != 0;
-    const int tuned = several && how->tuner ? cfxi_backend_tune(how->tuner, p, found, how->rt) : -1;
+    err = cfxi_base_error_or(err, &own);
+    err->status = CFX_OK;
+    const int tuned =
+        several && how->tuner ? cfxi_backend_tune(how->tuner, p, found, how->rt, err) : -1;
+    if (err->status != CFX_OK)
+        return NULL;
     return tuned >= 0 ? cfxi_backend_candidate((size_t)tuned)->backend : best;
 }
 

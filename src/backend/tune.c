@@ -10,8 +10,9 @@
  */
 #include "backend_impl.h"
 
+#include "base/forks.h"
+
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ enum {
 
 struct cfxi_tuner {
     const cfx_allocator *allocator;
-    pthread_mutex_t mutex;
+    cfxi_lock lock;
     cfx_buffer path;   /* of the file, terminated; empty: none */
     cfx_buffer lines;  /* all that is known; begins with a newline */
     bool anew;         /* the file is not one of ours: it is overwritten */
@@ -265,7 +266,7 @@ static double time_kernel(const cfxi_kernel *k, const cfxi_run *r)
 /* Candidates one after the other, not in turns: the threads of one that wait actively would disturb
  * the next. */
 static int measure(const cfxi_tuner *t, const cfxi_problem *p, unsigned candidates,
-                   cfx_runtime *rt, double *least)
+                   cfx_runtime *rt, double *least, cfx_error *err)
 {
     const struct timespec rest = {.tv_nsec = 5000000};
     operands o = {0};
@@ -279,6 +280,10 @@ static int measure(const cfxi_tuner *t, const cfxi_problem *p, unsigned candidat
     for (size_t i = 0; ok && (c = cfxi_backend_candidate(i)); i++) {
         if (!(candidates & (1u << i)))
             continue;
+        if (cfxi_rt_go_on(rt, err) != CFX_OK) {
+            best = -1;
+            break;
+        }
         cfxi_kernel *k = c->backend->prepare(p, &constants, t->allocator, NULL);
         if (!k)
             continue;
@@ -294,19 +299,21 @@ static int measure(const cfxi_tuner *t, const cfxi_problem *p, unsigned candidat
     return best;
 }
 
-int cfxi_backend_tune(cfxi_tuner *t, const cfxi_problem *p, unsigned candidates, cfx_runtime *rt)
+int cfxi_backend_tune(cfxi_tuner *t, const cfxi_problem *p, unsigned candidates, cfx_runtime *rt,
+                      cfx_error *err)
 {
     cfx_buffer key;
     int found = -1;
     double least = 0;
     cfx_buffer_init(&key, t->allocator);
-    pthread_mutex_lock(&t->mutex);
+    if (cfxi_base_lock_take(&t->lock))
+        cfx_buffer_init(&t->lines, t->allocator);  /* not freed: it was being changed */
     if (describe(t, p, &key) == CFX_OK) {
         found = look_up(t, key.data, candidates);
-        if (found < 0 && (found = measure(t, p, candidates, rt, &least)) >= 0)
+        if (found < 0 && (found = measure(t, p, candidates, rt, &least, err)) >= 0)
             remember(t, &key, cfxi_backend_candidate((size_t)found)->name, least);
     }
-    pthread_mutex_unlock(&t->mutex);
+    cfxi_base_lock_leave(&t->lock);
     cfx_buffer_free(&key);
     return found;
 }
@@ -320,7 +327,10 @@ cfxi_tuner *cfxi_backend_tuner_new(const char *folder, const cfx_allocator *allo
     if (!t)
         return cfxi_base_nomem(err), NULL;
     *t = (cfxi_tuner){.allocator = allocator};
-    pthread_mutex_init(&t->mutex, NULL);
+    if (!cfxi_base_lock_new(&t->lock)) {
+        cfxi_base_free(allocator, t, sizeof *t);
+        return cfxi_base_nomem(err), NULL;
+    }
     cfx_buffer_init(&t->path, allocator);
     cfx_buffer_init(&t->lines, allocator);
     name_cpu(t->cpu, sizeof t->cpu);
@@ -343,7 +353,7 @@ void cfxi_backend_tuner_free(cfxi_tuner *t)
 {
     if (!t)
         return;
-    pthread_mutex_destroy(&t->mutex);
+    cfxi_base_lock_free(&t->lock);
     cfx_buffer_free(&t->path);
     cfx_buffer_free(&t->lines);
     cfxi_base_free(t->allocator, t, sizeof *t);

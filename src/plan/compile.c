@@ -1,14 +1,19 @@
 /* compile.c - plans of a program, kept by where they begin and what they are for.
  *
- * Runs look for a plan without a lock. What they find stays while they look at it, because whoever
- * throws a plan away waits until nobody looks (`looking`). A plan has sessions; a run takes an idle
- * one, or makes one, and leaves it idle. Making a plan is done under a lock: runs that have theirs
- * do not wait for it.
+ * Runs look for a plan without a lock. What they find stays, because they take a reference to it
+ * while they look, and whoever throws a plan away waits until nobody looks (`looking`): no longer
+ * than it takes to compare some sizes. A plan has sessions; a run takes an idle one, or makes one,
+ * and leaves it idle. Making a plan is done under a lock: runs that have theirs do not wait for it.
+ *
+ * The child of a fork() goes on with the plans that are there. What another thread was making at
+ * that moment is forgotten, and who was looking is not counted.
  */
 #include "plan_append.h"
 
+#include "base/forks.h"
+
 #include <cfx/compile.h>
-#include <pthread.h>
+#include <sched.h>
 
 enum {
     MOST_PLANS = 8,
@@ -18,10 +23,9 @@ enum {
     TRIED = 3    /* plans that were made for one run each, until the next is cut */
 };
 
-/* A plan and its sessions. Whoever has it in a table, and each session, has a reference. */
+/* A plan and its sessions that are idle. The table has a reference to it, and each run. */
 typedef struct entry {
     atomic_int refs;
-    atomic_bool dropped;      /* is in no table any more: sessions end with their run */
     _Atomic uint64_t used;    /* when, by the clock of its program */
     cfxi_plan *plan;
     _Atomic(cfxi_plan_session *) idle[IDLE];
@@ -48,8 +52,8 @@ typedef struct compiled {
     cfxi_cut *cuts;     /* one for each instruction; written under the lock */
     cfxi_appender *appender;  /* of the program and its regions, retained; or NULL */
     bool owns_tuner;    /* that of the program; regions borrow it */
-    pthread_mutex_t lock;
-    atomic_int looking;
+    cfxi_lock lock;
+    _Atomic uint64_t looking;  /* how many do; and above 32 bits, in which process: forks */
     _Atomic uint64_t clock;
     _Atomic(place *) places[];  /* one for each instruction, made when it is first needed */
 } compiled;
@@ -71,39 +75,33 @@ static size_t compiled_bytes(const cfx_program *p)
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
-static void release_entry(entry *e)
-{
-    if (atomic_fetch_sub(&e->refs, 1) != 1)
-        return;
-    const cfx_allocator *allocator = e->plan->allocator;
-    cfxi_plan_free(e->plan);
-    cfxi_base_free(allocator, e, sizeof *e);
-}
-
-static void end_session(entry *e, cfxi_plan_session *s)
-{
-    cfxi_plan_session_free(s);
-    release_entry(e);
-}
-
 static void end_idle(entry *e)
 {
     for (size_t i = 0; i < IDLE; i++) {
         cfxi_plan_session *s = atomic_exchange(&e->idle[i], NULL);
         if (s)
-            end_session(e, s);
+            cfxi_plan_session_free(s);
     }
+}
+
+static void release_entry(entry *e)
+{
+    if (atomic_fetch_sub(&e->refs, 1) != 1)
+        return;
+    const cfx_allocator *allocator = e->plan->allocator;
+    end_idle(e);
+    cfxi_plan_free(e->plan);
+    cfxi_base_free(allocator, e, sizeof *e);
 }
 
 /* Takes the table's reference. */
 static void drop_entry(entry *e)
 {
-    atomic_store(&e->dropped, true);
-    end_idle(e);
+    end_idle(e);  /* runs that have it may take long */
     release_entry(e);
 }
 
-/* An idle session, or a new one, which has a reference to its entry. */
+/* An idle session, or a new one. */
 static cfxi_plan_session *take_session(entry *e, cfx_error *err)
 {
     for (size_t i = 0; i < IDLE; i++) {
@@ -112,38 +110,46 @@ static cfxi_plan_session *take_session(entry *e, cfx_error *err)
         if (s)
             return s;
     }
-    cfxi_plan_session *s = cfxi_plan_session_new(e->plan, err);
-    if (s)
-        atomic_fetch_add(&e->refs, 1);
-    return s;
+    return cfxi_plan_session_new(e->plan, err);
 }
 
-/* Once it is idle, another run may take and end it, and with it the entry's last reference: so this
- * has one of its own. */
 static void leave_session(entry *e, cfxi_plan_session *s)
 {
     bool left = false;
-    atomic_fetch_add(&e->refs, 1);
     for (size_t i = 0; !left && i < IDLE; i++) {
         cfxi_plan_session *none = NULL;
         left = atomic_compare_exchange_strong(&e->idle[i], &none, s);
     }
     if (!left)
-        end_session(e, s);
-    else if (atomic_load(&e->dropped))
-        end_idle(e);  /* nobody takes it any more */
-    release_entry(e);
+        cfxi_plan_session_free(s);
 }
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-/* A plan for these values, with a session; *session NULL if there is none. */
-static entry *find(compiled *c, uint32_t first, const cfx_runtime *rt, const cfx_datum *slots,
-                   cfxi_plan_session **session, cfx_error *err)
+/* Who looked in the process that this one was forked from does not count. Whoever looks cannot fork
+ * meanwhile: so one less is one of this process. */
+static void begin_looking(compiled *c)
+{
+    const uint64_t here = (uint64_t)cfxi_base_forks() << 32;
+    uint64_t was = atomic_load_explicit(&c->looking, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&c->looking, &was,
+                                         was >> 32 == here >> 32 ? was + 1 : here + 1))
+        continue;
+}
+
+static void end_looking(compiled *c) { atomic_fetch_sub(&c->looking, 1); }
+
+static bool is_looked_at(const compiled *c)
+{
+    const uint64_t looking = atomic_load(&c->looking);
+    return looking >> 32 == cfxi_base_forks() && (uint32_t)looking > 0;
+}
+
+/* A plan for these values: a reference to it. */
+static entry *find(compiled *c, uint32_t first, const cfx_runtime *rt, const cfx_datum *slots)
 {
     entry *found = NULL;
-    *session = NULL;
-    atomic_fetch_add(&c->looking, 1);
+    begin_looking(c);
     place *p = atomic_load(&c->places[first]);
     for (size_t i = 0; p && !found && i < c->most_plans; i++) {
         entry *e = atomic_load(&p->entries[i]);
@@ -153,9 +159,9 @@ static entry *find(compiled *c, uint32_t first, const cfx_runtime *rt, const cfx
     if (found) {
         atomic_store_explicit(&found->used, atomic_fetch_add(&c->clock, 1), memory_order_relaxed);
         atomic_fetch_add_explicit(&p->found, 1, memory_order_relaxed);
-        *session = take_session(found, err);
+        atomic_fetch_add(&found->refs, 1);
     }
-    atomic_fetch_sub(&c->looking, 1);
+    end_looking(c);
     return found;
 }
 
@@ -237,8 +243,8 @@ static void keep(compiled *c, place *p, entry *e)
     entry *old = atomic_exchange(&p->entries[at], e);
     if (!old)
         return;
-    while (atomic_load(&c->looking) > 0)  /* as long as others look: no time at all */
-        ;
+    while (is_looked_at(c))
+        sched_yield();
     drop_entry(old);
 }
 
@@ -255,15 +261,14 @@ static place *place_at(compiled *c, uint32_t first)
     return p;
 }
 
-/* Makes a plan under the lock, unless another thread has just made it. *found NULL: there is none,
- * and before *again none is to be looked for. */
+/* Makes a plan under the lock, unless another thread has just made it, and gives a reference to it.
+ * *found NULL: there is none, and before *again none is to be looked for. */
 static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_datum *slots,
-                       entry **found, cfxi_plan_session **session, uint32_t *again,
-                       cfx_error *err)
+                       entry **found, uint32_t *again, cfx_error *err)
 {
-    *found = find(c, first, rt, slots, session, err);
+    *found = find(c, first, rt, slots);
     if (*found)
-        return *session ? CFX_OK : CFX_E_NOMEM;
+        return CFX_OK;
     place *p = place_at(c, first);
     if (!p)
         return cfxi_base_nomem(err);
@@ -277,16 +282,11 @@ static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_d
     cfxi_plan *plan = e ? cfxi_plan_new(c->program, rt, first, slots, &c->how, err) : NULL;
     if (!plan) {
         cfxi_base_free(allocator, e, sizeof *e);
-        return cfxi_base_nomem(err);
+        return e ? err->status : cfxi_base_nomem(err);
     }
     memset(e, 0, sizeof *e);
     e->plan = plan;
-    atomic_init(&e->refs, 1);
-    *session = take_session(e, err);
-    if (!*session) {
-        release_entry(e);
-        return CFX_E_NOMEM;
-    }
+    atomic_init(&e->refs, 2);
     keep(c, p, e);
     p->made++;
     p->end = plan->end > p->end ? plan->end : p->end;
@@ -294,36 +294,59 @@ static cfx_status make(compiled *c, uint32_t first, cfx_runtime *rt, const cfx_d
     return CFX_OK;
 }
 
+/* Everything that is written under the lock but packs is right at any moment. Packs that another
+ * thread was changing during a fork are not freed: plans have references to them. */
+static void lock(compiled *c)
+{
+    if (cfxi_base_lock_take(&c->lock))
+        c->packs = (cfxi_packs){0};
+}
+
+static void unlock(compiled *c) { cfxi_base_lock_leave(&c->lock); }
+
 /* ---- running ------------------------------------------------------------------------------- */
 
-static cfx_status run(cfxi_stretches *self, cfx_runtime *rt, uint32_t first, cfx_datum *slots,
-                      uint32_t *end, uint32_t *again, cfx_error *err)
+/* Takes the reference over. *end stays as it is if there is no memory for a session. */
+static cfx_status run_plan(entry *e, cfx_runtime *rt, uint32_t first, cfx_datum *slots,
+                           uint32_t *end, uint32_t *again, cfx_error *err)
 {
-    compiled *c = (compiled *)self;
-    cfxi_plan_session *session;
     cfx_status status = CFX_OK;
-    *end = first;
-    *again = first + 1;
-    if (atomic_load_explicit(&c->cuts[first], memory_order_relaxed))
-        return CFX_OK;
-    entry *e = find(c, first, rt, slots, &session, err);
-    if (!e) {
-        pthread_mutex_lock(&c->lock);
-        status = make(c, first, rt, slots, &e, &session, again, err);
-        pthread_mutex_unlock(&c->lock);
-    }
-    if (status != CFX_OK || (e && !session)) {  /* no memory for a plan: it can do without */
-        *err = (cfx_error){0};
+    cfxi_plan_session *session = take_session(e, err);
+    if (!session) {
+        release_entry(e);
+        *err = (cfx_error){0};  /* it can do without */
         return CFX_OK;
     }
-    if (!e)
-        return CFX_OK;
     if (e->plan->end > first)
         status = cfxi_plan_run(session, rt, slots, err);
     *end = status == CFX_OK ? e->plan->end : first;
     *again = *end + (*end == first);
     leave_session(e, session);
+    release_entry(e);
     return status;
+}
+
+static cfx_status run(cfxi_stretches *self, cfx_runtime *rt, uint32_t first, cfx_datum *slots,
+                      uint32_t *end, uint32_t *again, cfx_error *err)
+{
+    compiled *c = (compiled *)self;
+    cfx_status status = CFX_OK;
+    *end = first;
+    *again = first + 1;
+    if (atomic_load_explicit(&c->cuts[first], memory_order_relaxed))
+        return CFX_OK;
+    entry *e = find(c, first, rt, slots);
+    if (!e) {
+        lock(c);
+        status = make(c, first, rt, slots, &e, again, err);
+        unlock(c);
+    }
+    if (e)
+        return run_plan(e, rt, first, slots, end, again, err);
+    if (status == CFX_OK || status == CFX_E_INTERRUPTED)
+        return status;
+    *err = (cfx_error){0};  /* no memory for a plan: it can do without */
+    return CFX_OK;
 }
 
 /* What has other sizes in each run may be a cache that grows. */
@@ -356,7 +379,7 @@ static void free_compiled(cfxi_stretches *self)
     if (c->owns_tuner)
         cfxi_backend_tuner_free(c->how.tuner);
     cfxi_backend_onednn_release(c->how.onednn);
-    pthread_mutex_destroy(&c->lock);
+    cfxi_base_lock_free(&c->lock);
     cfxi_base_free(c->program->allocator, c, compiled_bytes(c->program));
 }
 
@@ -369,7 +392,7 @@ static cfx_status compile_one(cfx_program *p, size_t most_plans, cfxi_plan_how h
         return cfxi_base_nomem(err);
     memset(c, 0, compiled_bytes(p));
     c->cuts = cfxi_base_alloc(p->allocator, cuts_bytes(p));
-    if (!c->cuts || pthread_mutex_init(&c->lock, NULL) != 0) {
+    if (!c->cuts || !cfxi_base_lock_new(&c->lock)) {
         cfxi_base_free(p->allocator, c->cuts, cuts_bytes(p));
         cfxi_base_free(p->allocator, c, compiled_bytes(p));
         return cfxi_base_nomem(err);
@@ -474,7 +497,7 @@ bool cfx_program_is_compiled(const cfx_program *p) { return p && p->stretches; }
 static void print_plans(const cfx_program *p, cfxi_out *out)
 {
     compiled *c = (compiled *)p->stretches;
-    pthread_mutex_lock(&c->lock);  /* nobody throws a plan away meanwhile */
+    lock(c);  /* nobody throws a plan away meanwhile */
     for (size_t i = 0; i <= p->instructions.size; i++) {
         const place *at = atomic_load(&c->places[i]);
         for (size_t k = 0; at && k < c->most_plans; k++) {
@@ -483,7 +506,7 @@ static void print_plans(const cfx_program *p, cfxi_out *out)
                 cfxi_plan_print(e->plan, out);
         }
     }
-    pthread_mutex_unlock(&c->lock);
+    unlock(c);
     for (size_t i = 0; i < p->regions.size; i++)
         print_plans(((cfx_program **)p->regions.data)[i], out);
 }

@@ -461,6 +461,7 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
 {
     const cfx_allocator *allocator = f->plan->allocator;
     cfxi_fusion u = {.steps = {first}, .num_steps = 1};
+    cfx_error why = {0};
     cfx_status status = CFX_OK;
     if (begin(f, &u, cfxi_plan_step(f->plan, first))) {
         follow(f, &u);
@@ -469,7 +470,7 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
         u.problem.has_bias = u.bias != NULL;
         const cfxi_choosing choosing = {.tuner = f->how->tuner, .rt = f->rt};
         u.problem.onednn = f->how->onednn;
-        const cfxi_backend *backend = cfxi_backend_choose(&u.problem, &choosing);
+        const cfxi_backend *backend = cfxi_backend_choose(&u.problem, &choosing, &why);
         const bool lasts = cfxi_base_pointers_get(f->how->weights, u.w->storage) != NULL;
         const cfxi_constants constants = {.w = (const float *)(const void *)u.w->data,
                                           .bias = u.bias, .scale = u.scale,
@@ -477,6 +478,8 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
                                           .factors = u.factors, .shifts = u.shifts, .rt = f->rt};
         if (backend)
             status = replace(f, &u, backend, &constants);
+        else if (why.status != CFX_OK)  /* interrupted */
+            status = cfx_error_set(f->err, why.status, "%s", why.message);
     }
     const size_t bytes = (size_t)u.columns * sizeof(float);
     cfxi_base_free(allocator, u.bias, bytes);

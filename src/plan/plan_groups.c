@@ -220,12 +220,24 @@ static uint32_t giver(const cfxi_groups *g, uint32_t of, size_t k)
                ? step : CFXI_NONE;
 }
 
+/* Whether a step has what another gives only as it lies: a row of it is not known block by block. */
+static bool reads_exactly(const cfxi_groups *g, uint32_t reader, uint32_t memory)
+{
+    const cfxi_element *e = &g->elements[reader];
+    for (size_t k = 0; k < e->n; k++)
+        if (e->args[k] != CFXI_NONE && cfxi_plan_tensor(g->plan, e->args[k])->memory == memory &&
+            giver(g, reader, k) == CFXI_NONE)
+            return false;
+    return true;
+}
+
 static bool reads_stay_inside(const cfxi_groups *g, uint32_t step, uint32_t group)
 {
     const uint32_t t = cfxi_plan_number(g->plan, result_of(g->plan, step));
     const uint32_t memory = cfxi_plan_tensor(g->plan, t)->memory;
     for (uint32_t i = g->first_reader[memory]; i < g->first_reader[memory + 1]; i++)
-        if (g->readers[i] == CFXI_NONE || g->elements[g->readers[i]].group != group)
+        if (g->readers[i] == CFXI_NONE || g->elements[g->readers[i]].group != group ||
+            !reads_exactly(g, g->readers[i], memory))
             return false;
     return true;
 }

@@ -138,6 +138,11 @@ static inline cfx_tensor *cfxi_plan_tensor_arg(const cfxi_step *s, size_t i)
 {
     return i < s->num_args && s->args[i].kind == CFX_DATUM_TENSOR ? s->args[i].as.tensor : NULL;
 }
+/* Whether it is a tensor with planned memory. */
+static inline bool cfxi_plan_is_planned(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->planned;
+}
 /* The number of a planned tensor; CFXI_NONE if its memory is not planned. */
 uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t);
 /* The same elements in a layout: itself if it has that. Where it has both, because there is one
@@ -185,7 +190,7 @@ typedef struct cfxi_plan_how {
 
 /* Plans the stretch that begins with the instruction `first`, for values like those in the slots
  * (elements are not looked at). It may have no instruction at all. `p` must outlive the plan. NULL
- * with *err set if memory is out. */
+ * with *err set if memory is out, or if the run is interrupted. */
 cfxi_plan *cfxi_plan_new(const cfx_program *p, cfx_runtime *rt, uint32_t first,
                          const cfx_datum *slots, const cfxi_plan_how *how, cfx_error *err);
 void cfxi_plan_free(cfxi_plan *plan);

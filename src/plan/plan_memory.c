@@ -55,12 +55,15 @@ static void note_result(void *ctx, uint32_t tensor)
 
 /* ---- in place ------------------------------------------------------------------------------ */
 
+/* Looks for a memory whose place `out` can take. */
 typedef struct taking {
     const cfxi_plan *plan;
+    const cfxi_step *step;
+    uint32_t number;       /* of the step */
     const cfxi_planned_tensor *out;
-    uint32_t step;
-    uint32_t found;    /* a memory whose place `out` can take */
-    uint32_t refused;  /* one that an argument reads in another way */
+    uint32_t memory;       /* that is considered, and */
+    bool refused;          /* whether an argument reads it in another way than `out` lies */
+    uint32_t found;
 } taking;
 
 static bool is_exactly(const cfxi_planned_tensor *a, const cfxi_planned_tensor *b)
@@ -71,18 +74,32 @@ static bool is_exactly(const cfxi_planned_tensor *a, const cfxi_planned_tensor *
            memcmp(a->header->stride, b->header->stride, bytes) == 0;
 }
 
-static void consider(void *ctx, uint32_t tensor)
+static void visit_args(const taking *t, cfxi_plan_visit_fn *fn, void *ctx)
+{
+    for (size_t i = 0; i < t->step->num_args; i++)
+        cfxi_plan_visit(t->plan, t->step->args[i], fn, ctx);
+}
+
+static void refuse(void *ctx, uint32_t tensor)
 {
     taking *t = ctx;
     const cfxi_planned_tensor *arg = cfxi_plan_tensor(t->plan, tensor);
-    const uint32_t root = cfxi_plan_root(t->plan, arg->memory);
-    const cfxi_memory *m = cfxi_plan_memory(t->plan, root);
-    if (m->kind != CFXI_MEMORY_ARENA || m->last != t->step || m->first == t->step)
+    if (cfxi_plan_root(t->plan, arg->memory) == t->memory)
+        t->refused |= arg->memory != t->memory || !is_exactly(arg, t->out);
+}
+
+static void consider(void *ctx, uint32_t tensor)
+{
+    taking *t = ctx;
+    t->memory = cfxi_plan_tensor(t->plan, tensor)->memory;
+    t->refused = false;
+    const cfxi_memory *m = cfxi_plan_memory(t->plan, t->memory);
+    if (m->kind != CFXI_MEMORY_ARENA || m->part_of != CFXI_NONE || m->last != t->number ||
+        m->first == t->number || m->size < cfxi_plan_memory(t->plan, t->out->memory)->size)
         return;
-    if (root != arg->memory || !is_exactly(arg, t->out))
-        t->refused = root;
-    else if (m->size >= cfxi_plan_memory(t->plan, t->out->memory)->size)
-        t->found = arg->memory;
+    visit_args(t, refuse, t);
+    if (!t->refused)
+        t->found = t->memory;
 }
 
 static void take_over(const cfxi_plan *plan, const cfxi_step *s, uint32_t i)
@@ -91,14 +108,12 @@ static void take_over(const cfxi_plan *plan, const cfxi_step *s, uint32_t i)
     if (s->removed || s->kernel || !elementwise || s->num_results != 1 || s->chosen)
         return;
     const uint32_t number = cfxi_plan_number(plan, s->results[0].as.tensor);
-    taking t = {plan, cfxi_plan_tensor(plan, number), i, CFXI_NONE, CFXI_NONE};
+    taking t = {.plan = plan, .step = s, .number = i, .out = cfxi_plan_tensor(plan, number),
+                .found = CFXI_NONE};
     cfxi_memory *out = cfxi_plan_memory(plan, t.out->memory);
     if (out->kind != CFXI_MEMORY_ARENA || out->part_of != CFXI_NONE || out->first != i)
         return;
-    for (size_t k = 0; k < s->num_args; k++)
-        cfxi_plan_visit(plan, s->args[k], consider, &t);
-    if (t.found == CFXI_NONE || t.found == t.refused)
-        return;
+    visit_args(&t, consider, &t);
     out->same = t.found;
 }
 

@@ -167,7 +167,7 @@ void cfxi_plan_visit(const cfxi_plan *plan, cfx_datum d, cfxi_plan_visit_fn *fn,
     const cfx_datum *items = cfx_datum_items(d, &n);
     for (size_t i = 0; i < n; i++)
         cfxi_plan_visit(plan, items[i], fn, ctx);
-    if (d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && d.as.tensor->storage->planned)
+    if (cfxi_plan_is_planned(d))
         fn(ctx, cfxi_plan_number(plan, d.as.tensor));
 }
 

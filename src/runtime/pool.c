@@ -27,6 +27,8 @@
  */
 #include "pool_impl.h"
 
+#include "base/forks.h"
+
 #include <sched.h>
 #include <semaphore.h>
 
@@ -99,19 +101,9 @@ struct cfxi_pool {
 
 /* ---- forks --------------------------------------------------------------------------------- */
 
-/* The one global of the library: how many forks lie between this process and the first one that
- * had a pool. Asking the system for the process in every job would cost more than small jobs do. */
-static atomic_uint forks;
-static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-static int forks_status;
-
-static void count_fork(void) { atomic_fetch_add(&forks, 1); }
-static void watch_forks(void) { forks_status = pthread_atfork(NULL, NULL, count_fork); }
-
 static bool is_ready(const cfxi_pool *p)
 {
-    return atomic_load_explicit(&p->ready_for, memory_order_acquire) ==
-           atomic_load_explicit(&forks, memory_order_relaxed);
+    return atomic_load_explicit(&p->ready_for, memory_order_acquire) == cfxi_base_forks();
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -315,7 +307,7 @@ static void begin(cfxi_pool *p)
 /* In the child of a fork: one thread begins anew, the others go without helpers meanwhile. */
 static bool begin_again(cfxi_pool *p)
 {
-    const unsigned now = atomic_load(&forks);
+    const unsigned now = cfxi_base_forks();
     unsigned claimed = atomic_load(&p->claimed_for);
     if (claimed == now || !atomic_compare_exchange_strong(&p->claimed_for, &claimed, now))
         return false;
@@ -329,8 +321,7 @@ cfxi_pool *cfxi_rt_pool_new(cfx_runtime *rt, const cfxi_pool_options *options, c
     const unsigned wanted = options->threads;
     const unsigned threads =
         wanted < 2 ? 2 : wanted > CFXI_MOST_THREADS ? CFXI_MOST_THREADS : wanted;
-    pthread_once(&forks_once, watch_forks);
-    cfxi_pool *p = forks_status ? NULL : pool_memory(rt, threads, err);
+    cfxi_pool *p = cfxi_base_watch_forks() ? pool_memory(rt, threads, err) : NULL;
     if (!p)
         return cfxi_base_nomem(err), NULL;
     p->options = *options;
@@ -338,8 +329,8 @@ cfxi_pool *cfxi_rt_pool_new(cfx_runtime *rt, const cfxi_pool_options *options, c
         p->options.start = start_thread;
     p->spins = threads <= options->cores;
     atomic_init(&p->threads, wanted < 2 ? 1 : threads);
-    atomic_init(&p->ready_for, atomic_load(&forks));
-    atomic_init(&p->claimed_for, atomic_load(&forks));
+    atomic_init(&p->ready_for, cfxi_base_forks());
+    atomic_init(&p->claimed_for, cfxi_base_forks());
     begin(p);
     return p;
 }
@@ -380,12 +371,12 @@ cfxi_run_mark cfxi_rt_run_begin(cfx_runtime *rt)
     if (!p || !is_ready(p))
         return 0;
     atomic_fetch_add_explicit(&p->runs, 1, memory_order_relaxed);
-    return (cfxi_run_mark)atomic_load(&forks) + 1;
+    return (cfxi_run_mark)cfxi_base_forks() + 1;
 }
 
 void cfxi_rt_run_end(cfx_runtime *rt, cfxi_run_mark mark)
 {
-    if (mark && mark == (cfxi_run_mark)atomic_load(&forks) + 1)
+    if (mark && mark == (cfxi_run_mark)cfxi_base_forks() + 1)
         atomic_fetch_sub_explicit(&rt->pool->runs, 1, memory_order_relaxed);
 }
 

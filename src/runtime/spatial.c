@@ -52,7 +52,7 @@ int64_t cfxi_rt_row_step(const cfx_tensor *t, size_t dim)
     for (size_t i = t->ndim; i-- > 0;) {
         if (i == dim || t->size[i] == 1)
             continue;
-        if (row > 0 && t->stride[i] != next)
+        if (t->stride[i] == 0 || (row > 0 && t->stride[i] != next))
             return 0;
         row = row > 0 ? row : t->stride[i];
         next = t->stride[i] * t->size[i];

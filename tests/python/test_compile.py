@@ -5,6 +5,7 @@ import pickle
 import random
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -219,6 +220,47 @@ def test_back_ends(net, monkeypatch):
     cfx.compile(net, torch.randn(1, 3, 8, 8), backend="auto")
     with pytest.raises(TypeError, match="not both"):
         cfx.compile(net, torch.randn(1, 3, 8, 8), threads=1, runtime=cfx.Runtime())
+
+
+@pytest.mark.parametrize("shape, expanded", [((1, 8), (3, 8)), ((1, 1, 8), (3, 1, 8)),
+                                             ((2, 1, 8), (2, 3, 8)), ((1, 2, 8), (3, 2, 8))])
+@torch.no_grad()
+def test_rows_that_are_repeated(shape, expanded):
+    """Inputs with one row in memory, however many they have."""
+    linear = torch.nn.Linear(8, 5)
+    norm = torch.nn.BatchNorm1d(8).eval()
+    x = torch.randn(shape).expand(expanded)
+    for model, given in (linear, x), (norm, x.transpose(1, -1) if x.ndim == 3 else x):
+        close(cfx.lower(cfx.capture(model, given))(given), model(given))
+        close(cfx.compile(model, given)(given), model(given))
+
+
+def test_a_back_end_that_is_broken(net, monkeypatch, tmp_path):
+    """Who leaves the choice to cfx is told, and gets the same results; who asks for oneDNN is not
+    given something else."""
+    x = torch.randn(1, 3, 8, 8)
+    broken = tmp_path / "libdnnl.so.3"
+    broken.write_text("not a library")
+    monkeypatch.setenv("CFX_ONEDNN", str(broken))
+    with pytest.raises(NotImplementedError, match="oneDNN is not available"):
+        cfx.compile(net, x, backend="onednn")
+    with pytest.warns(UserWarning, match="own kernels: oneDNN is not available") as warned:
+        fast = cfx.compile(net, x, backend="auto")
+    assert warned[0].filename == __file__
+    torch.testing.assert_close(fast(x), net(x), rtol=1e-4, atol=1e-5)
+    assert "oneDNN" not in fast.plans
+
+
+def test_plans_can_be_read_while_another_thread_tunes(net, monkeypatch):
+    """Who tunes asks for signals, and so for Python's lock."""
+    monkeypatch.setenv("CFX_CACHE", "")
+    fast = cfx.compile(net, torch.randn(1, 3, 8, 8), threads=1, tune=True)
+    sizes = [torch.randn(1, 3, n, 12) for n in range(8, 14)]
+    with ThreadPoolExecutor(1) as other:
+        done = other.submit(lambda: [fast(x) for x in sizes])
+        while not done.done():
+            fast.plans
+        torch.testing.assert_close(done.result(), [net(x) for x in sizes], rtol=1e-4, atol=1e-5)
 
 
 def test_tuning_is_kept(net, tmp_path, monkeypatch):

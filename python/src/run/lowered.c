@@ -385,11 +385,15 @@ static PyObject *program_plans(PyProgram *self, PyObject *unused)
     cfx_error err = {0};
     cfx_buffer text;
     PyObject *object = NULL;
+    cfx_status status;
     (void)unused;
-    cfx_buffer_init(&text, NULL);
     if (!self->frozen)
-        object = PyUnicode_FromString("");
-    else if (cfx_program_print_plans(self->frozen, cfx_buffer_sink(&text), &err) == CFX_OK)
+        return PyUnicode_FromString("");
+    cfx_buffer_init(&text, NULL);
+    Py_BEGIN_ALLOW_THREADS  /* waits for a thread that plans, which may ask for signals */
+    status = cfx_program_print_plans(self->frozen, cfx_buffer_sink(&text), &err);
+    Py_END_ALLOW_THREADS
+    if (status == CFX_OK)
         object = PyUnicode_FromStringAndSize(text.data, (Py_ssize_t)text.size);
     else
         raise_cfx(&err);

@@ -36,15 +36,15 @@ TEST(by_cost)
     const cfxi_choosing onednn = {.allowed = CFXI_ALLOW_ONEDNN};
     const cfxi_choosing ours = {.allowed = CFXI_ALLOW_BUILT_IN};
     cfxi_problem p = product();
-    CHECK(cfxi_backend_choose(&p, &any) == &cfxi_backend_product);
-    CHECK(cfxi_backend_choose(&p, &ours) == &cfxi_backend_product);
-    CHECK(cfxi_backend_choose(&p, &onednn) == NULL);  /* it is not loaded */
+    CHECK(cfxi_backend_choose(&p, &any, NULL) == &cfxi_backend_product);
+    CHECK(cfxi_backend_choose(&p, &ours, NULL) == &cfxi_backend_product);
+    CHECK(cfxi_backend_choose(&p, &onednn, NULL) == NULL);  /* it is not loaded */
     p = convolution(true);
-    CHECK(cfxi_backend_choose(&p, &any) == &cfxi_backend_depthwise);
+    CHECK(cfxi_backend_choose(&p, &any, NULL) == &cfxi_backend_depthwise);
     p = convolution(false);
-    CHECK(cfxi_backend_choose(&p, &any) == &cfxi_backend_convolution);
+    CHECK(cfxi_backend_choose(&p, &any, NULL) == &cfxi_backend_convolution);
     p.conv.transposed = true;
-    CHECK(cfxi_backend_choose(&p, &any) == NULL);
+    CHECK(cfxi_backend_choose(&p, &any, NULL) == NULL);
 }
 
 /* ---- measuring ----------------------------------------------------------------------------- */
@@ -94,9 +94,9 @@ static const cfxi_backend *choose_anew(const char *where, size_t *measured)
     if (!t)
         return NULL;
     const cfxi_choosing how = {.tuner = t, .rt = rt};
-    const cfxi_backend *first = cfxi_backend_choose(&p, &how);
+    const cfxi_backend *first = cfxi_backend_choose(&p, &how, NULL);
     CHECK(first == &cfxi_backend_depthwise || first == &cfxi_backend_convolution);
-    CHECK(cfxi_backend_choose(&p, &how) == first);
+    CHECK(cfxi_backend_choose(&p, &how, NULL) == first);
     *measured = cfxi_backend_tuner_measured(t);
     cfxi_backend_tuner_free(t);
     cfx_runtime_free(rt);
@@ -239,7 +239,7 @@ TEST(out_of_memory)
         ta.fail_at = n;
         cfxi_tuner *t = cfxi_backend_tuner_new(folder, &a, &err);
         const cfxi_choosing how = {.tuner = t, .rt = rt};
-        CHECK(t ? cfxi_backend_choose(&p, &how) != NULL : err.status == CFX_E_NOMEM);
+        CHECK(t ? cfxi_backend_choose(&p, &how, NULL) != NULL : err.status == CFX_E_NOMEM);
         CHECK(t || n < 10);
         cfxi_backend_tuner_free(t);
         test_alloc_check(&ta);

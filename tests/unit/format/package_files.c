@@ -57,7 +57,7 @@ static cfx_state *weights_of(float value, size_t n, int64_t size)
 {
     cfx_state *s = cfx_state_new(NULL, NULL);
     for (size_t i = 0; i < n; i++) {
-        char name[20];
+        char name[32];
         cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_FLOAT32, &size, 1, NULL, NULL);
         for (int64_t k = 0; k < size; k++)
             ((float *)cfx_tensor_data(t))[k] = value;

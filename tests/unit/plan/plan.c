@@ -318,6 +318,44 @@ TEST(a_sum_through_a_view_is_part_of_the_product)
 }
 
 /* A product with a number is one with a constant of one column, too. */
+/* A function that reads other elements, too, of what another gives is not computed with it. */
+TEST(functions_of_rows)
+{
+    static const int64_t sizes[] = {9, 9};
+    static const char *const rows[] = {"select](%s, 0, 7)", "transpose](%s, 0, 1)",
+                                       "narrow](%s, 1, 0, 1)"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[500];
+        snprintf(text, sizeof text,
+                 "graph():\n  %%x = placeholder[target=x]()\n"
+                 "  %%s = call_function[target=cfx.ops.sigmoid](%%x)\n"
+                 "  %%r = call_function[target=cfx.ops.%s\n"
+                 "  %%d = call_function[target=cfx.ops.sub](%%r, %%s)\n"
+                 "  %%y = call_function[target=cfx.ops.tanh](%%d)\n  output(%%y)\n", rows[i]);
+        CHECK(check_plan(text, NULL, sizes, 2) > 1);
+    }
+}
+
+/* They have one row in memory, however many there are. */
+TEST(rows_that_are_repeated)
+{
+    static const int64_t sizes[] = {2, 1, 7};
+    static const char *const shapes[] = {"[2, 5, 7]", "[2, 1, 7]", "[3, 2, 1, 7]", "[2, 2, 4, 7]"};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    WEIGHT(weights, "w", 7, 16);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        char text[500];
+        snprintf(text, sizeof text,
+                 "graph():\n  %%x = placeholder[target=x]()\n  %%w = get_attr[target=w]()\n"
+                 "  %%a = call_function[target=cfx.ops.cumsum](%%x, 2)\n"
+                 "  %%e = call_function[target=cfx.ops.expand](%%a, %s)\n"
+                 "  %%y = call_function[target=cfx.ops.matmul](%%e, %%w)\n  output(%%y)\n",
+                 shapes[i]);
+        check_plan(text, weights, sizes, 3);
+    }
+    cfx_state_free(weights);
+}
+
 TEST(one_column)
 {
     static const int64_t sizes[] = {3, 16};
@@ -412,6 +450,29 @@ TEST(tensors_in_lists_cross_stretches)
 }
 
 /* A call in place that nobody else sees is one of its own: it can be fused. */
+/* A result takes over the memory of an argument only if no argument reads that in another way. */
+TEST(arguments_that_are_read_in_two_ways)
+{
+    static const int64_t sizes[] = {150, 150};
+    static const char *const calls[] = {
+        "addcmul](%a, %at, %ct)", "addcmul](%a, %ct, %at)", "addcmul](%at, %a, %ct)",
+        "addcmul](%c, %at, %ct)", "addcmul](%at, %ct, %a)", "where](%m, %a, %at)",
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "graph():\n  %%x = placeholder[target=x]()\n"
+                 "  %%a = call_function[target=cfx.ops.cumsum](%%x, 0)\n"
+                 "  %%c = call_function[target=cfx.ops.cumsum](%%x, 1)\n"
+                 "  %%at = call_function[target=cfx.ops.transpose](%%a, 0, 1)\n"
+                 "  %%ct = call_function[target=cfx.ops.transpose](%%c, 0, 1)\n"
+                 "  %%m = call_function[target=cfx.ops.gt](%%ct, 0)\n"
+                 "  %%y = call_function[target=cfx.ops.%s\n"
+                 "  %%z = call_function[target=cfx.ops.cumsum](%%y, 0)\n  output(%%z)\n", calls[i]);
+        CHECK(check_plan(text, NULL, sizes, 2) > 0);
+    }
+}
+
 TEST(calls_in_place)
 {
     static const int64_t sizes[] = {1, 3, 6, 6};
