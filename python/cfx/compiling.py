@@ -33,8 +33,9 @@ def compile(model: Any, *inputs: Any, runtime: Runtime | None = None, threads: i
     many as the machine has; `runtime` for one of your own.
 
     Products and convolutions are computed by the `backend`: cfx's own kernels ("builtin"), oneDNN
-    where it is faster ("onednn"), or that if it is installed and can be loaded ("auto"). With `tune`, each is
-    measured when a plan is made, which takes longer; the results are kept for other processes.
+    where it is faster ("onednn"), or that if it is installed and can be loaded ("auto"). With
+    `tune`, each is measured when a plan is made, which takes longer; the results are kept for other
+    processes.
 
     With the `precision` "bf16", products and convolutions with constant weights round their
     operands to bfloat16, and weights take half the memory; sums, and everything else, stay

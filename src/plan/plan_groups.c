@@ -220,7 +220,7 @@ static uint32_t giver(const cfxi_groups *g, uint32_t of, size_t k)
                ? step : CFXI_NONE;
 }
 
-/* Whether a step has what another gives only as it lies: a row of it is not known block by block. */
+/* Whether a step reads what another gives only as it lies: of rows, no block has all. */
 static bool reads_exactly(const cfxi_groups *g, uint32_t reader, uint32_t memory)
 {
     const cfxi_element *e = &g->elements[reader];

@@ -109,9 +109,11 @@ class Writer:
         rng, x = self.rng, self.pick(lambda value: value.ndim > 0)
         shape = self.values[x].shape
         d = rng.randrange(len(shape))
-        same = lambda value: (value.ndim == len(shape) and value.shape[:d] == shape[:d]  # noqa: E731
-                              and value.shape[d + 1:] == shape[d + 1:])
-        items = [x, *(self.pick(same) for _ in range(rng.randrange(1, 4)))]
+
+        def fits(value):
+            return (value.ndim == len(shape) and value.shape[:d] == shape[:d]
+                    and value.shape[d + 1:] == shape[d + 1:])
+        items = [x, *(self.pick(fits) for _ in range(rng.randrange(1, 4)))]
         borders = [rng.choice([0, 1, 2, 0, -1]) for _ in range(2 * rng.randint(1, len(shape)))]
         alike = self.pick(lambda value: value.shape == shape)
         return self.assign(rng.choice([
@@ -234,7 +236,8 @@ def make(seed, family):
     names = list(writer.values)
     for kind in rng.choices([*kinds], kinds.values(), k=rng.randint(3, 16)):
         getattr(writer, kind)()
-    results = [[*writer.values][-1], *(rng.choice([*writer.values]) for _ in range(rng.randrange(3)))]
+    values = [*writer.values]
+    results = [values[-1], *(rng.choice(values) for _ in range(rng.randrange(3)))]
     model.source = (f"def forward(self, {', '.join(names)}):\n"
                     + "".join(f"    {line}\n" for line in writer.lines)
                     + f"    return ({', '.join(results)},)\n")

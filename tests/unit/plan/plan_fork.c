@@ -1,5 +1,5 @@
-/* plan_fork.c - a fork() while other threads plan, measure or look for plans: the child goes on. And
- * who measures can be interrupted. */
+/* plan_fork.c - a fork() while other threads plan, measure or look for plans: the child goes on.
+ * And who measures can be interrupted. */
 #include "plan_fixture.h"
 
 #include <pthread.h>
@@ -214,8 +214,8 @@ TEST(a_fork_while_another_thread_measures)
     CHECK(n > 50);
 }
 
-/* The allocator of gcc 12's AddressSanitizer may be left locked in the child, whose first malloc then
- * waits for ever: threads may only be in a malloc at a fork() where there is none. */
+/* The allocator of gcc 12's AddressSanitizer may be left locked in the child, whose first malloc
+ * then waits for ever: so no thread may be in a malloc at a fork(). */
 #if !defined(__SANITIZE_ADDRESS__)
 
 typedef struct runner {
