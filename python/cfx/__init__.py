@@ -61,11 +61,11 @@ if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
 # Loaded when somebody asks for them, because most need torch, and a process that runs a model from
 # a file needs none of them: name -> module.
 _MODULES = (
-    "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "compiling",
-    "complete", "config", "experimental", "graph", "graph_module", "immutable_collections",
-    "interop", "interpreter", "lowering", "node", "onnx", "operator_schemas", "ops", "package",
-    "passes", "profiling", "proxy", "runtime", "scripting", "shapes", "subgraph_rewriter",
-    "traceback", "weights",
+    "_compatibility", "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking",
+    "compiling", "complete", "config", "experimental", "graph", "graph_module",
+    "immutable_collections", "interop", "interpreter", "lowering", "node", "onnx",
+    "operator_schemas", "ops", "package", "passes", "profiling", "proxy", "runtime", "scripting",
+    "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},
