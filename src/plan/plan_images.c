@@ -85,25 +85,18 @@ static cfx_datum laid_out_as(cfxi_builder *b, cfx_tensor *t, const cfx_tensor *w
     return dense ? permuted(b, cfx_datum_tensor(dense), back) : cfx_datum_invalid();
 }
 
-/* A tensor of the same memory, with these strides: those of dimensions of size 1 differ, which tell
- * formats of images. Made before, or now and noted: borrowed. NULL with b->err set. */
+/* A tensor of the same memory, with the strides of `was`. Made before, or now and noted: borrowed.
+ * NULL with b->err set. */
 static cfx_tensor *other_strides(cfxi_builder *b, cfx_tensor *t, const cfx_tensor *was)
 {
     cfx_tensor *other = cfxi_base_pointers_get(&b->back, t);
     if (other || cfxi_plan_list(b->plan, cfx_datum_tensor(t), b->err) != CFX_OK)
         return other;
-    other = cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, b->plan->allocator, b->err);
-    if (!other)
-        return NULL;
-    memcpy(other->stride, was->stride, sizeof other->stride);
-    other->number = t->number;
-    if (cfxi_tensor_share(other, t, 0, b->err) == CFX_OK) {
-        if (cfxi_base_pointers_set(&b->back, t, other, b->plan->allocator))
-            return other;
-        cfxi_base_nomem(b->err);
-    }
+    other = cfxi_plan_with_strides(t, was->stride, b->err);
+    if (!other || cfxi_base_pointers_set(&b->back, t, other, b->plan->allocator))
+        return other;
     cfx_tensor_release(other);
-    return NULL;
+    return cfxi_base_nomem(b->err), NULL;
 }
 
 static bool has_strides(const cfx_tensor *t, const cfx_tensor *was)

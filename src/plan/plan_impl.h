@@ -145,6 +145,9 @@ static inline bool cfxi_plan_is_planned(cfx_datum d)
 }
 /* The number of a planned tensor; CFXI_NONE if its memory is not planned. */
 uint32_t cfxi_plan_number(const cfxi_plan *plan, const cfx_tensor *t);
+/* A view of the same elements whose strides are these: those of dimensions of size 1 may differ,
+ * which tell formats of images. NULL with *err set. */
+cfx_tensor *cfxi_plan_with_strides(cfx_tensor *t, const int64_t *stride, cfx_error *err);
 /* The same elements in a layout: itself if it has that. Where it has both, because there is one
  * channel, the strides of the result say that channels are last. INVALID with *err set. */
 cfx_datum cfxi_plan_lay_as(cfx_runtime *rt, cfxi_planner *planner, cfx_tensor *t,

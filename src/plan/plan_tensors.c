@@ -87,19 +87,18 @@ bool cfxi_plan_lie_alike(const cfx_tensor *a, const cfx_tensor *b)
     return a->ndim == b->ndim;
 }
 
-/* A view whose strides are those of channels that lie last. */
-static cfx_datum restride(cfx_tensor *t, cfx_error *err)
+cfx_tensor *cfxi_plan_with_strides(cfx_tensor *t, const int64_t *stride, cfx_error *err)
 {
-    static const uint8_t order[] = {0, 2, 3, 1};
     cfx_tensor *view =
         cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, t->allocator, err);
     if (!view)
-        return cfx_datum_invalid();
-    cfxi_tensor_ordered_strides(t->size, t->ndim, cfxi_tensor_itemsize(t), order, view->stride);
+        return NULL;
+    memcpy(view->stride, stride, t->ndim * sizeof *stride);
+    view->number = t->number;
     if (cfxi_tensor_share(view, t, 0, err) == CFX_OK)
-        return cfx_datum_tensor(view);
+        return view;
     cfx_tensor_release(view);
-    return cfx_datum_invalid();
+    return NULL;
 }
 
 cfx_datum cfxi_plan_lay_as(cfx_runtime *rt, cfxi_planner *planner, cfx_tensor *t,
@@ -111,9 +110,13 @@ cfx_datum cfxi_plan_lay_as(cfx_runtime *rt, cfxi_planner *planner, cfx_tensor *t
     if (d.kind != CFX_DATUM_TENSOR || format != CFX_MEMORY_FORMAT_CHANNELS_LAST ||
         d.as.tensor->ndim != 4 || cfxi_rt_prefers_channels_last(d.as.tensor))
         return d;
-    const cfx_datum view = restride(d.as.tensor, err);
+    static const uint8_t order[] = {0, 2, 3, 1};
+    int64_t stride[CFX_MAX_DIMS];
+    cfxi_tensor_ordered_strides(d.as.tensor->size, 4, cfxi_tensor_itemsize(d.as.tensor), order,
+                                stride);
+    cfx_tensor *view = cfxi_plan_with_strides(d.as.tensor, stride, err);
     cfx_datum_release(d);
-    return view;
+    return view ? cfx_datum_tensor(view) : cfx_datum_invalid();
 }
 
 bool cfxi_plan_lie_in_order(const cfx_tensor *a, const cfx_tensor *b)

@@ -137,18 +137,16 @@ static cfx_status one_bag(bags *b, int64_t bag, int64_t begin, int64_t end)
             continue;
         add_row(b, i, seen++);
     }
-    if (has_floats(b)) {
-        float *to = (float *)(void *)out->data + bag * width;
-        for (int64_t k = 0; k < width; k++)
-            to[k] = (float)(b->mode == MEAN && seen ? b->sum[k] / (double)seen : b->sum[k]);
-    }
-    for (int64_t k = 0; k < width && !has_floats(b); k++) {
+    for (int64_t k = 0; k < width; k++) {
+        const int64_t at = bag * width + k;
         double x = b->mode == MEAN && seen ? b->sum[k] / (double)seen : b->sum[k];
-        cfxi_tensor_store_float((cfx_dtype)out->dtype,
-                                out->data + (bag * width + k) * (int64_t)cfxi_tensor_itemsize(out),
-                                x);
+        if (out->dtype == CFX_DTYPE_FLOAT32)
+            ((float *)(void *)out->data)[at] = (float)x;
+        else
+            cfxi_tensor_store_float((cfx_dtype)out->dtype,
+                                    out->data + at * (int64_t)cfxi_tensor_itemsize(out), x);
         if (b->mode == MAX)
-            put_index(cfxi_rt_result_at(b->c, 3), bag * width + k, b->where[k]);
+            put_index(cfxi_rt_result_at(b->c, 3), at, b->where[k]);
     }
     if (b->mode != SUM)
         put_index(cfxi_rt_result_at(b->c, 2), bag, seen);
