@@ -49,6 +49,7 @@ ROOMS = {
     "match": "match embed/match",
     "pass": "pass pass_flag.def embed/pass",
     "lower": "lower",
+    "quantize": "quantize",
     "guard": "guard guard.def embed/guard",
     "plan": "compile profile",
     "split": "embed/split embed/partition embed/placement",

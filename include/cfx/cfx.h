@@ -18,6 +18,7 @@
 #include <cfx/pass.h>
 #include <cfx/match.h>
 #include <cfx/lower.h>
+#include <cfx/quantize.h>
 #include <cfx/codegen.h>
 
 #include <cfx/dim.h>

@@ -1,0 +1,128 @@
+/* quantize.h - models in integers: observe, choose scales, convert.
+ *
+ *     prepared      the float graph, with an observer behind each value that is to be integers
+ *     reference     quantize -> dequantize -> float operator -> quantize: runs anywhere
+ *     integer       what cfx_program_freeze makes of the reference form: integer operators
+ *
+ * What an observer has seen gives a scale and a zero point:
+ *
+ *     real = (integer - zero) * scale
+ *
+ * docs/quantization.md describes all of it.
+ */
+#ifndef CFX_QUANTIZE_H
+#define CFX_QUANTIZE_H
+
+#include <cfx/state.h>
+#include <cfx/tree.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- how a value becomes integers ----------------------------------------------------------- */
+
+typedef enum cfx_observer_kind {
+    CFX_OBSERVE_NOTHING,         /* the value stays float */
+    CFX_OBSERVE_MIN_MAX,         /* the least and greatest element of all calls */
+    CFX_OBSERVE_MOVING_AVERAGE,  /* their moving average over calls */
+    CFX_OBSERVE_HISTOGRAM,       /* the range that loses least, by a histogram */
+    CFX_OBSERVE_PERCENTILE,      /* a range without the outermost elements */
+    CFX_OBSERVE_FIXED,           /* scale and zero point are given */
+    CFX_OBSERVE_EACH_RUN         /* dynamic: chosen anew in each run */
+} cfx_observer_kind;
+
+typedef enum cfx_quantize_per {
+    CFX_PER_TENSOR,
+    CFX_PER_CHANNEL,  /* of dimension `axis` */
+    CFX_PER_GROUP     /* of `group` elements of the last dimension, of each row */
+} cfx_quantize_per;
+
+/* All zero: the value stays float. cfx_quantize_spec_default fills in what is usual. */
+typedef struct cfx_quantize_spec {
+    cfx_observer_kind observer;
+    cfx_dtype dtype;         /* UINT8, INT8, INT32; FLOAT16: rounded, no scale */
+    int64_t low, high;       /* the integers: 0..255, -128..127; -8..7 is int4 */
+    cfx_quantize_per per;
+    int64_t axis;
+    int64_t group;
+    bool symmetric;          /* the zero point is the middle of low and high */
+    double eps;              /* the least scale */
+    double averaging;        /* MOVING_AVERAGE: how much of the new range counts: 0.01 */
+    int64_t bins;            /* HISTOGRAM, PERCENTILE: 2048 */
+    double percentile;       /* PERCENTILE: 99.99 */
+    double scale;            /* FIXED */
+    int64_t zero;            /* FIXED */
+} cfx_quantize_spec;
+
+/* ---- observers ------------------------------------------------------------------------------ */
+
+/* What was seen of one value. One thread at a time. */
+typedef struct cfx_observer cfx_observer;
+
+/* NULL with *err set: CFX_E_VALUE for a spec that contradicts itself, with the field; CFX_E_NOMEM.
+ * The allocator (NULL: malloc) must outlive it. */
+CFX_API cfx_observer *cfx_observer_new(const cfx_quantize_spec *spec,
+                                       const cfx_allocator *allocator, cfx_error *err);
+CFX_API void cfx_observer_free(cfx_observer *o);  /* NULL is allowed */
+CFX_API const cfx_quantize_spec *cfx_observer_spec(const cfx_observer *o);
+
+/* Takes the elements of a tensor of floats into account, whatever its strides. Elements that are
+ * not finite are counted and otherwise ignored; an empty tensor changes nothing. CFX_E_TYPE for
+ * other types; CFX_E_SHAPE if the channels are not as many as before. */
+CFX_API cfx_status cfx_observer_observe(cfx_observer *o, const cfx_tensor *x, cfx_error *err);
+/* How many elements it has seen, and how many of them were not finite. */
+CFX_API int64_t cfx_observer_seen(const cfx_observer *o);
+CFX_API int64_t cfx_observer_not_finite(const cfx_observer *o);
+
+/* As if it had also seen what `from` has, which has the same spec: that of another process or
+ * thread. A moving average becomes the mean, weighted by calls. */
+CFX_API cfx_status cfx_observer_merge(cfx_observer *o, const cfx_observer *from, cfx_error *err);
+
+/* The scales (float32) and zero points (int64), of one element or one for each channel; of groups,
+ * [channels, groups]. CFX_E_VALUE if nothing was observed. A channel that is constant, or 0, has a
+ * scale of at least eps. */
+CFX_API cfx_status cfx_observer_scales(const cfx_observer *o, cfx_tensor **scale,
+                                       cfx_tensor **zero, cfx_error *err);
+
+/* What it has seen, as tensors by name ("min_val", "max_val", "histogram", as PyTorch's observers
+ * name them), and back: CFX_E_KEY, CFX_E_TYPE or CFX_E_SHAPE for what does not belong to its
+ * spec. */
+CFX_API cfx_state *cfx_observer_save(const cfx_observer *o, cfx_error *err);
+CFX_API cfx_status cfx_observer_load(cfx_observer *o, const cfx_state *state, cfx_error *err);
+
+/* ---- configurations and rules --------------------------------------------------------------- */
+
+/* How the results of an operator, and its weights, become integers. */
+typedef struct cfx_qconfig {
+    cfx_quantize_spec activation;
+    cfx_quantize_spec weight;
+    void *host;  /* for bindings: given back with it */
+} cfx_qconfig;
+
+/* Rules that say which configuration a node has. The most particular rule wins, as in PyTorch's
+ * QConfigMapping: module name, type and order; module name; regular expression; type; global. */
+typedef struct cfx_qrules cfx_qrules;
+
+CFX_API cfx_qrules *cfx_qrules_new(const cfx_allocator *allocator, cfx_error *err);
+CFX_API void cfx_qrules_free(cfx_qrules *r);  /* NULL is allowed */
+/* `config` is copied; NULL: what the rule applies to stays float. A later rule replaces an earlier
+ * one for the same thing. `type` is a class ("torch.nn.Conv2d"), a function or a method, by any
+ * spelling that the operator table knows; `name` is the path of a module, and applies to all below
+ * it unless they have a rule of their own. */
+CFX_API cfx_status cfx_qrules_set_global(cfx_qrules *r, const cfx_qconfig *config, cfx_error *err);
+CFX_API cfx_status cfx_qrules_set_type(cfx_qrules *r, const char *type, const cfx_qconfig *config,
+                                       cfx_error *err);
+CFX_API cfx_status cfx_qrules_set_name(cfx_qrules *r, const char *name, const cfx_qconfig *config,
+                                       cfx_error *err);
+/* An extended regular expression of POSIX, from the beginning of the name. */
+CFX_API cfx_status cfx_qrules_set_regex(cfx_qrules *r, const char *regex,
+                                        const cfx_qconfig *config, cfx_error *err);
+/* The index-th call of this type directly in the module `name`, counted from 0. */
+CFX_API cfx_status cfx_qrules_set_order(cfx_qrules *r, const char *name, const char *type,
+                                        size_t index, const cfx_qconfig *config, cfx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
