@@ -35,7 +35,8 @@ typedef struct cfxi_memory {
     size_t offset;       /* ARENA, RESULT: in it. INPUT: of the tensor's first element */
     uint32_t first;      /* the steps that write it first, */
     uint32_t last;       /* and read it last */
-    uint32_t same;       /* another memory whose place it takes over (in place); or CFXI_NONE */
+    uint32_t same;       /* the memory whose place it takes over (in place), which took over
+                            none itself; or CFXI_NONE */
     uint32_t part_of;    /* another memory in which it lies, spread: plan_join.h; or CFXI_NONE */
     int64_t part_at;     /* and where it begins there */
     uint32_t slots;      /* while it is planned: how many tensors in slots see it */

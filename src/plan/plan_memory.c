@@ -102,6 +102,13 @@ static void consider(void *ctx, uint32_t tensor)
         t->found = t->memory;
 }
 
+/* The memory whose place this one has: itself, or the first of all that took it over in turn. */
+static uint32_t place_of(const cfxi_plan *plan, uint32_t memory)
+{
+    const uint32_t same = cfxi_plan_memory(plan, memory)->same;
+    return same == CFXI_NONE ? memory : same;
+}
+
 static void take_over(const cfxi_plan *plan, const cfxi_step *s, uint32_t i)
 {
     const bool elementwise = cfx_operator_flags(s->op) & CFX_OPERATOR_ELEMENTWISE;
@@ -114,15 +121,8 @@ static void take_over(const cfxi_plan *plan, const cfxi_step *s, uint32_t i)
     if (out->kind != CFXI_MEMORY_ARENA || out->part_of != CFXI_NONE || out->first != i)
         return;
     visit_args(&t, consider, &t);
-    out->same = t.found;
-}
-
-/* The memory whose place this one has. */
-static uint32_t root_of(const cfxi_plan *plan, uint32_t memory)
-{
-    while (cfxi_plan_memory(plan, memory)->same != CFXI_NONE)
-        memory = cfxi_plan_memory(plan, memory)->same;
-    return memory;
+    if (t.found != CFXI_NONE)
+        out->same = place_of(plan, t.found);
 }
 
 /* ---- parts --------------------------------------------------------------------------------- */
@@ -334,11 +334,11 @@ static cfx_status place_by_size(cfxi_plan *plan, cfx_error *err)
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 /* What took over the place of another is there. */
-static void follow_roots(const cfxi_plan *plan)
+static void follow_places(const cfxi_plan *plan)
 {
     for (uint32_t i = 0; i < plan->memories.size; i++)
         if (cfxi_plan_memory(plan, i)->same != CFXI_NONE)
-            cfxi_plan_memory(plan, i)->offset = cfxi_plan_memory(plan, root_of(plan, i))->offset;
+            cfxi_plan_memory(plan, i)->offset = cfxi_plan_memory(plan, place_of(plan, i))->offset;
 }
 
 cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err)
@@ -353,9 +353,9 @@ cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err)
     for (uint32_t i = 0; i < steps; i++)
         take_over(plan, cfxi_plan_step(plan, i), i);
     for (uint32_t i = 0; i < memories; i++) {  /* a place lives as long as all that have it */
-        cfxi_memory *root = cfxi_plan_memory(plan, root_of(plan, i));
-        if (cfxi_plan_memory(plan, i)->last > root->last)
-            root->last = cfxi_plan_memory(plan, i)->last;
+        cfxi_memory *place = cfxi_plan_memory(plan, place_of(plan, i));
+        if (cfxi_plan_memory(plan, i)->last > place->last)
+            place->last = cfxi_plan_memory(plan, i)->last;
     }
     const size_t bytes = (2 * steps + 2 * memories + 1) * sizeof(uint32_t);
     uint32_t *room = cfxi_base_alloc(plan->allocator, bytes);
@@ -366,7 +366,7 @@ cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err)
     cfx_status status = place_in_order(plan, &g, err);
     if (status == CFX_OK)
         status = place_by_size(plan, err);
-    follow_roots(plan);
+    follow_places(plan);
     place_parts(plan);
     cfxi_base_free(plan->allocator, room, bytes);
     return status;
