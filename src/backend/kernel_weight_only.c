@@ -158,7 +158,7 @@ static void describe(weight_only_kernel *k)
     k->words = parts(smaller(form->group, p->k), k->codes);
     k->length = k->groups * k->words * k->codes;
     k->panels = parts(p->n, k->fns->columns);
-    k->panel = k->groups * cfxi_weight_only_group(k->fns->columns, form->zeros, k->words);
+    k->panel = k->groups * cfxi_tiles_weight_only_group(k->fns->columns, form->zeros, k->words);
     k->tiling = cfxi_tiles_tiling(p->isa, p->m, k->fns->columns / CFXI_PANEL,
                                   k->length == p->k ? p->x_row : k->length);
     cut(k);

@@ -515,7 +515,8 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
         const cfxi_constants constants = {.w = (const float *)(const void *)u.w->data,
                                           .bias = u.bias, .scale = u.scale,
                                           .packs = lasts(f, &u) ? f->how->packs : NULL,
-                                          .tensors = u.tensors, .factors = u.factors, .shifts = u.shifts, .rt = f->rt};
+                                          .tensors = u.tensors, .factors = u.factors,
+                                          .shifts = u.shifts, .rt = f->rt};
         if (backend)
             status = replace(f, &u, backend, &constants);
         else if (why.status != CFX_OK)  /* interrupted */

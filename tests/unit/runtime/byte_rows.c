@@ -1,6 +1,6 @@
 /* byte_rows.c - rows of 8-bit integers by vectors, against loops over the words of
- * docs/quantization.md: odd sizes, every layout, broadcast operands, zero points at both ends, ranges
- * that cut, NaN and infinities, on each instruction set. Every bit must be the same. */
+ * docs/quantization.md: odd sizes, every layout, broadcast operands, zero points at both ends,
+ * ranges that cut, NaN and infinities, on each instruction set. Every bit must be the same. */
 #include "row_agreement.h"
 
 static const int last[] = {0, 2, 3, 1};

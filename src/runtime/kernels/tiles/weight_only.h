@@ -55,7 +55,7 @@ CFXI_ISA_TABLES(cfxi_weight_only, cfxi_tiles_weight_only)
 const cfxi_weight_only *cfxi_tiles_weight_only_of(cfx_isa isa);  /* (tiles.c) */
 
 /* Floats of a group of a panel: lines of scales, zero points and words. */
-static inline int64_t cfxi_weight_only_group(int columns, bool zeros, int64_t words)
+static inline int64_t cfxi_tiles_weight_only_group(int columns, bool zeros, int64_t words)
 {
     return columns * (1 + zeros + words);
 }

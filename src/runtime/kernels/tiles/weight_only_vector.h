@@ -80,7 +80,7 @@ INLINE void add_group(int bits, bool zeros, int rows, int width, sums_of_rows al
 INLINE void sum_columns(int bits, bool zeros, int rows, int width, const cfxi_weight_only_tile *t,
                         int64_t column)
 {
-    const int64_t floats = cfxi_weight_only_group(COLUMNS, t->zeros, t->words);
+    const int64_t floats = cfxi_tiles_weight_only_group(COLUMNS, t->zeros, t->words);
     const float *a = t->a;
     const float *b = t->b + column;
     sums_of_rows all;
@@ -145,7 +145,7 @@ INLINE void widen_line(int bits, bool zeros, const cfxi_weight_only_block *t, co
 
 INLINE void widen_lines(int bits, bool zeros, const cfxi_weight_only_block *t)
 {
-    const int64_t floats = cfxi_weight_only_group(COLUMNS, zeros, t->words);
+    const int64_t floats = cfxi_tiles_weight_only_group(COLUMNS, zeros, t->words);
     float *to = t->to;
     for (int64_t line = t->first; line < t->end; line++, to += 32 / bits * CFXI_PANEL) {
         const float *group = t->b + line / t->words * floats;
