@@ -131,9 +131,9 @@ typedef struct cfxi_constants {
     cfx_runtime *rt;  /* whose threads pack; NULL: this one alone */
     const float *factors, *shifts;  /* of x; k of each */
     /* ATTENTION: the mask, if it does not change. LSTM: h and c, if they do not change, and of each
-     * layer the weights of input and state and their biases. WEIGHT_ONLY: the codes, bytes [n, k] or
-     * two in a byte [n, (k + 1) / 2]; scales, float32, and zero points: one, [n] or [n, groups].
-     * What is not there is NULL. */
+     * layer the weights of input and state and their biases. WEIGHT_ONLY: the codes, bytes [n, k]
+     * or two in a byte [n, (k + 1) / 2]; scales, float32, and zero points: one, [n] or
+     * [n, groups]. What is not there is NULL. */
     cfx_tensor *const *tensors;
 } cfxi_constants;
 
