@@ -7,7 +7,8 @@
  * as work, which oneDNN leaves out at the edges. Without the path of libdnnl.so only the built-in
  * kernels are measured. Results must agree. --rows has so many in the products of BERT (128): with
  * 1 they are those of a decoder, and a line at the end says how fast weights are read. --bf16 keeps
- * the kernels of bfloat16 from AMX (dots), or from all that is made for it (none).
+ * the kernels of bfloat16 from AMX (dots), or from all that is made for it (none). The column int8
+ * has 8-bit integers, whose sums are of integers and whose results are bytes, but for functions.
  */
 #include "backend/backend_impl.h"
 
@@ -67,8 +68,8 @@ static const shape shapes[] = {
 };
 
 /* Who takes part. */
-enum { FLOAT32, BF16, ONEDNN, ONEDNN_BF16, ALL };
-static const char *const names[ALL] = {"built-in", "bf16", "oneDNN", "oneDNN bf16"};
+enum { FLOAT32, BF16, INT8, ONEDNN, ONEDNN_BF16, ALL };
+static const char *const names[ALL] = {"built-in", "bf16", "int8", "oneDNN", "oneDNN bf16"};
 
 typedef struct settings {
     unsigned threads;
@@ -205,6 +206,31 @@ static void prepare(contender *c, const cfxi_backend *b, const cfxi_problem *p,
     cfx_buffer_free(&text);
 }
 
+static int64_t columns_of(const cfxi_problem *p)
+{
+    return p->kind == CFXI_CONVOLUTION ? p->conv.out_channels : p->n;
+}
+
+/* The same problem with bytes: a sum is one of integers, a clamp is the range of the result. */
+static cfxi_problem of_integers(const cfxi_problem *p, const cfx_runtime *rt)
+{
+    cfxi_problem q = *p;
+    q.num_posts = 0;
+    q.int8 = cfxi_rt_int8(rt);
+    q.integers = (cfxi_integers){.used = true, .w_signed = true, .x_zero = 128,
+                                 .end = {.high = 255, .high2 = 255, .own_factor = 0.5f,
+                                         .other_factor = 0.5f}};
+    for (size_t i = 0; i < p->num_posts; i++)
+        if (p->posts[i].kind == CFXI_POST_ADD) {
+            q.integers.end.adds = true;
+            memcpy(q.integers.other_rows, p->posts[i].rows, sizeof q.integers.other_rows);
+        } else if (p->posts[i].kind == CFXI_POST_FN) {
+            q.integers.end.to_float = true;
+            q.posts[q.num_posts++] = p->posts[i];
+        }
+    return q;
+}
+
 /* Each back end with the problem as it takes it. */
 static void prepare_all(contender all[ALL], const settings *o, const cfxi_problem *p,
                         const cfxi_constants *constants, int64_t n)
@@ -216,6 +242,13 @@ static void prepare_all(contender all[ALL], const settings *o, const cfxi_proble
         p->kind == CFXI_CONVOLUTION ? &cfxi_backend_convolution : &cfxi_backend_product;
     prepare(&all[FLOAT32], built_in, p, constants, n);
     prepare(&all[BF16], &cfxi_backend_bf16, &low, constants, n);
+    const cfxi_problem integers = of_integers(p, o->rt);
+    float *factors = numbers(columns_of(p), 0);
+    for (int64_t i = 0; i < columns_of(p); i++)
+        factors[i] = 1e-4f;
+    const cfxi_constants bytes = {.w = constants->w, .bias = constants->bias, .scale = factors};
+    prepare(&all[INT8], &cfxi_backend_bytes, &integers, &bytes, n);
+    free(factors);
     prepare(&all[ONEDNN], o->onednn ? &cfxi_backend_onednn : NULL, p, constants, n);
     prepare(&all[ONEDNN_BF16], o->onednn ? &cfxi_backend_onednn : NULL, &low, constants, n);
 }
@@ -248,7 +281,8 @@ static void measure(const shape *s, const settings *o, double total[ALL])
         total[i] += all[i].best * s->times;
         printf(" %.0f | %.0f |", all[i].best, flops(s, &p) / all[i].best * 1e-3);
     }
-    printf(" %.2fx |", all[FLOAT32].best / all[BF16].best);
+    printf(" %.2fx | %.2fx |", all[FLOAT32].best / all[BF16].best,
+           all[FLOAT32].best / all[INT8].best);
     if (all[ONEDNN].kernel)
         printf(" %.2fx |", all[ONEDNN].best / all[FLOAT32].best);
     else
@@ -256,7 +290,7 @@ static void measure(const shape *s, const settings *o, double total[ALL])
     printf(" %s |\n", all[BF16].text);
     fflush(stdout);
     for (int i = 1; i < ALL; i++)
-        if (all[i].kernel)
+        if (all[i].kernel && i != INT8)
             check_same(s, &all[0], &all[i], i == ONEDNN ? 1e-4 : 2e-2, outputs);
     for (int i = 0; i < ALL; i++)
         if (all[i].kernel) {
@@ -312,8 +346,8 @@ int main(int argc, char **argv)
            (long long)o.batch);
     for (int i = 0; i < ALL; i++)
         printf(" %s | GFLOP/s |", names[i]);
-    printf(" bf16 | to oneDNN | kernel of bf16 |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
-           "---|\n");
+    printf(" bf16 | int8 | to oneDNN | kernel of bf16 |\n|---|---|---|---|---|---|---|---|---|---|"
+           "---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (!shapes[i].in || o.rows == 128)
             measure(&shapes[i], &o, shapes[i].in ? images : bert);

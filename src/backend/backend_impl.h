@@ -15,6 +15,7 @@
 
 #include "runtime/kernels/conv/conv_impl.h"
 #include "runtime/kernels/linalg/attention_impl.h"
+#include "runtime/kernels/tiles/bytes.h"
 #include "runtime/kernels/tiles/dots.h"
 
 enum {
@@ -48,7 +49,18 @@ typedef enum cfxi_problem_kind {
     CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM
 } cfxi_problem_kind;
 
-/* float32. Strides are in elements.
+/* A product or convolution of 8-bit integers (bytes.h says what is computed): x and weights are
+ * uint8 or int8, the result is float32 or bytes. Posts follow floats alone. */
+typedef struct cfxi_integers {
+    bool used;
+    bool x_signed, w_signed;
+    int32_t x_zero;      /* which padding has, too */
+    cfxi_byte_end end;
+    size_t other;        /* end.adds: which of cfxi_run.operands, */
+    int64_t other_rows[3];  /* and its strides, as those of a post */
+} cfxi_integers;
+
+/* float32, but for `integers`. Strides are in elements.
  *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
  *                out
  *                Where `scaled`, x[m][k] becomes clamp(x[m][k] * factors[m / rows][k] + shifts[k],
@@ -70,7 +82,8 @@ typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
     cfx_precision precision;  /* BF16: x and weights are rounded first */
-    cfxi_bf16 bf16;           /* what there is for that */
+    cfxi_bf16 bf16;           /* what there is for that, */
+    cfxi_int8 int8;           /* and for integers */
     unsigned threads;
     cfxi_onednn *onednn;  /* the library, where it is loaded; else NULL. Borrowed; a kernel that
                              uses it keeps it */
@@ -86,6 +99,7 @@ typedef struct cfxi_problem {
         float low, high; /* NaN stays */
     } factors;
     cfxi_conv conv;
+    cfxi_integers integers;
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
     double scale;             /* ATTENTION */
     bool causal;
@@ -106,9 +120,11 @@ static inline bool cfxi_backend_rounds(const cfxi_problem *p)
 }
 
 /* The constants of a problem; `scale` (one for each column or output channel, or NULL) multiplies
- * the weights: a norm that follows. */
+ * the weights: a norm that follows. Of integers, `w` are bytes, `scale` are the factors of sums,
+ * and the bias is in units of the result. */
 typedef struct cfxi_constants {
     const float *w;
+    const int32_t *w_zero;  /* of integers: one for each column, or NULL */
     const float *bias;  /* or NULL */
     const float *scale;
     struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
@@ -119,7 +135,7 @@ typedef struct cfxi_constants {
     cfx_tensor *const *tensors;
 } cfxi_constants;
 
-/* Operands of one run. */
+/* Operands of one run; where the problem has bytes, these are some. */
 typedef struct cfxi_run {
     cfx_runtime *rt;
     const float *x;
@@ -157,8 +173,8 @@ struct cfxi_kernel {
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
-    cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_chain, cfxi_backend_attention,
-    cfxi_backend_lstm;
+    cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_bytes, cfxi_backend_chain,
+    cfxi_backend_attention, cfxi_backend_lstm;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 
@@ -197,6 +213,7 @@ typedef struct cfxi_candidate {
     const char *name;
     const cfxi_backend *backend;
     cfxi_allowed which;
+    bool integers;  /* it solves problems of integers, and no others */
 } cfxi_candidate;
 const cfxi_candidate *cfxi_backend_candidate(size_t i);
 
@@ -263,6 +280,11 @@ void cfxi_backend_each_panel(cfx_runtime *rt, int64_t panels, int64_t floats,
 double cfxi_backend_weight_cost(int64_t floats);
 /* The bias, padded with zeros to whole panels. */
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias);
+
+/* At most `most` of `all` lines for a piece of work, so that no thread has many more of them than
+ * others; `times` is how often all lines are computed. Each piece costs something beside its lines.
+ */
+int64_t cfxi_backend_even_lines(unsigned threads, int64_t all, int64_t most, int64_t times);
 
 /* Posts that tiles do themselves: at most one ADD, then at most one CLAMP. */
 typedef struct cfxi_fused_posts {
