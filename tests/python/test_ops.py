@@ -9,6 +9,7 @@ import pytest
 from cfx import Graph, _core, ops
 
 torch = pytest.importorskip("torch")
+import torch.ao.quantization.fx._decomposed  # noqa: E402, F401  registers quantized_decomposed
 F = torch.nn.functional
 
 ROWS = [ops.Operator(*row) for row in iter(map(_core._operator, itertools.count(1)).__next__, None)]
