@@ -46,11 +46,12 @@ typedef struct cfxi_post {
 } cfxi_post;
 
 typedef enum cfxi_problem_kind {
-    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM
+    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM, CFXI_MATMUL
 } cfxi_problem_kind;
 
-/* A product or convolution of 8-bit integers (bytes.h says what is computed): x and weights are
- * uint8 or int8, the result is float32 or bytes. Posts follow floats alone. */
+/* A product or convolution of 8-bit integers (bytes.h says what is computed): x and weights, or the
+ * operands of a matmul, are uint8 or int8, the result is float32 or bytes. Posts follow floats
+ * alone. */
 typedef struct cfxi_integers {
     bool used;
     bool x_signed, w_signed;
@@ -58,6 +59,8 @@ typedef struct cfxi_integers {
     cfxi_byte_end end;
     size_t other;        /* end.adds: which of cfxi_run.operands, */
     int64_t other_rows[3];  /* and its strides, as those of a post */
+    int32_t w_zero;      /* MATMUL: of its second operand, */
+    int64_t batches;     /* and how many products it is */
 } cfxi_integers;
 
 /* float32, but for `integers`. Strides are in elements.
@@ -71,6 +74,7 @@ typedef struct cfxi_integers {
  *   ATTENTION    softmax(scale q k^T + mask) v of tensors whose rows lie side by side, batches
  *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
  *                value together
+ *   MATMUL       of integers: matrices of any strides in batches, which are broadcast. One factor
  *   LSTM         layers in one direction, steps first; all tensors are contiguous: `lstm`
  * With the precision BF16, products and convolutions round both operands to bfloat16; but not those
  * of each channel alone, which read memory for most of their time. */
@@ -141,7 +145,7 @@ typedef struct cfxi_run {
     const float *x;
     float *out;
     const float *operands[CFXI_MOST_OPERANDS];    /* of posts */
-    /* Of a CHAIN: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not constant. Of an
+    /* Of a CHAIN or MATMUL: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not constant. Of an
      * LSTM: where h and c go, then h and c, of those that are not constant. */
     cfx_tensor *tensors[CFXI_CHAIN_INPUTS];
     cfx_tensor *out_tensor;  /* of all but products and convolutions */
@@ -174,7 +178,7 @@ struct cfxi_kernel {
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
     cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_bytes, cfxi_backend_chain,
-    cfxi_backend_attention, cfxi_backend_lstm;
+    cfxi_backend_attention, cfxi_backend_lstm, cfxi_backend_matmul_bytes;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 
