@@ -113,13 +113,18 @@ typedef struct cfxi_problem {
     cfxi_post posts[CFXI_MOST_POSTS];
 } cfxi_problem;
 
+/* Whether it is a convolution of each channel alone, of which there are some. */
+static inline bool cfxi_backend_is_depthwise(const cfxi_problem *p)
+{
+    const cfxi_conv *c = &p->conv;
+    return p->kind == CFXI_CONVOLUTION && c->groups >= CFXI_LEAST_DEPTHWISE &&
+           c->in_channels == 1 && c->out_channels == 1;
+}
+
 /* Whether its operands are rounded to bfloat16. */
 static inline bool cfxi_backend_rounds(const cfxi_problem *p)
 {
-    const cfxi_conv *c = &p->conv;
-    const bool depthwise = p->kind == CFXI_CONVOLUTION && c->groups >= CFXI_LEAST_DEPTHWISE &&
-                           c->in_channels == 1 && c->out_channels == 1;
-    return p->precision == CFX_PRECISION_BF16 && !depthwise &&
+    return p->precision == CFX_PRECISION_BF16 && !cfxi_backend_is_depthwise(p) &&
            (p->kind == CFXI_PRODUCT || p->kind == CFXI_CONVOLUTION);
 }
 
@@ -145,8 +150,8 @@ typedef struct cfxi_run {
     const float *x;
     float *out;
     const float *operands[CFXI_MOST_OPERANDS];    /* of posts */
-    /* Of a CHAIN or MATMUL: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not constant. Of an
-     * LSTM: where h and c go, then h and c, of those that are not constant. */
+    /* Of a CHAIN or MATMUL: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not
+     * constant. Of an LSTM: where h and c go, then h and c, of those that are not constant. */
     cfx_tensor *tensors[CFXI_CHAIN_INPUTS];
     cfx_tensor *out_tensor;  /* of all but products and convolutions */
 } cfxi_run;
@@ -178,7 +183,8 @@ struct cfxi_kernel {
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
     cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_bytes, cfxi_backend_chain,
-    cfxi_backend_attention, cfxi_backend_lstm, cfxi_backend_matmul_bytes;
+    cfxi_backend_attention, cfxi_backend_lstm, cfxi_backend_matmul_bytes,
+    cfxi_backend_depthwise_bytes;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 
@@ -289,6 +295,13 @@ void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias);
  * others; `times` is how often all lines are computed. Each piece costs something beside its lines.
  */
 int64_t cfxi_backend_even_lines(unsigned threads, int64_t all, int64_t most, int64_t times);
+
+/* The lines of the windows of line y of the result that lie inside of the image: [first, last).
+ * (kernel_depthwise.c) */
+typedef struct cfxi_span {
+    int64_t first, last;
+} cfxi_span;
+cfxi_span cfxi_backend_lines_inside(const cfxi_conv *c, int64_t y);
 
 /* Posts that tiles do themselves: at most one ADD, then at most one CLAMP. */
 typedef struct cfxi_fused_posts {

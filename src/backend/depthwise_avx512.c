@@ -6,5 +6,5 @@
 #define LANES 16
 #include "runtime/vector.h"
 
-#include "depthwise_vector.h"
+#include "depthwise_floats.h"
 #endif

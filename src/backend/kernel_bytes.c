@@ -80,7 +80,8 @@ static bool has_planes(const cfxi_conv *c)
 static bool query(const cfxi_problem *p, double *cost)
 {
     if (!p->integers.used || (p->kind != CFXI_PRODUCT && p->kind != CFXI_CONVOLUTION) ||
-        (p->num_posts > 0 && !p->integers.end.to_float))
+        (p->num_posts > 0 && !p->integers.end.to_float) ||
+        cfxi_backend_depthwise_bytes.query(p, cost))
         return false;
     const cfxi_conv c = conv_of(p);
     if (c.transposed || c.in[0] != 1 || c.kernel[0] != 1 || (c.xs[1] != 1 && !has_planes(&c)) ||

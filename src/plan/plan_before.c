@@ -70,8 +70,9 @@ static void take_planes(const cfxi_fuser *f, cfxi_fusion *u, uint32_t first)
     const cfx_tensor *from = s && s->op == CFX_OPID_contiguous ? cfxi_plan_tensor_arg(s, 0) : NULL;
     const cfxi_backend *backend =
         u->problem.integers.used ? &cfxi_backend_bytes : &cfxi_backend_convolution;
-    if (!from || from->dtype != cfxi_plan_tensor(f->plan, u->x)->header->dtype || from->ndim != 4 ||
-        !cfxi_tensor_has_whole_strides(from) || cfxi_plan_number(f->plan, from) == CFXI_NONE)
+    if (!from || from->ndim != 4 || !cfxi_tensor_has_whole_strides(from) ||
+        from->dtype != cfxi_plan_tensor(f->plan, u->x)->header->dtype ||
+        cfxi_plan_number(f->plan, from) == CFXI_NONE)
         return;
     cfxi_problem tried = u->problem;
     double cost;

@@ -205,7 +205,8 @@ cfx_status cfxi_plan_turn_image(cfxi_builder *b, cfx_operator op)
                          (x.as.tensor->dtype == CFX_DTYPE_FLOAT32 || weights > 1) &&
                          !cfxi_plan_is_planned(b->stack[weights]);
     b->planner.finds_layouts = b->planner.finds_layouts || is_conv;
-    if (!is_conv || !b->eager || x.as.tensor->stride[1] == (int64_t)cfxi_tensor_itemsize(x.as.tensor))
+    if (!is_conv || !b->eager ||
+        x.as.tensor->stride[1] == (int64_t)cfxi_tensor_itemsize(x.as.tensor))
         return CFX_OK;
     cfx_tensor *turned =
         other_layout(b, &b->turned, x.as.tensor, CFX_MEMORY_FORMAT_CHANNELS_LAST);

@@ -308,6 +308,8 @@ static void check_all(cfx_runtime *rt)
     for (int i = 0; i < 20; i++)
         check_conv(rt, PLANES, 2 + draw(3), 30);
     check_conv(rt, DENSE, 3, 700);
+    for (int i = 0; i < 60; i++)
+        check_conv(rt, DEPTHWISE, 4 + draw(i % 3 ? 30 : 140), 30);
 }
 
 /* With an instruction set, and at most this for bytes. */
