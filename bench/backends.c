@@ -22,49 +22,54 @@ typedef struct shape {
     int times;                           /* in the model */
     int64_t k, n;                        /* channels */
     int64_t in, window, stride, before;  /* of a convolution; window 1: a product of in * in rows */
-    bool adds, clamps, gelu, silu;
+    unsigned has;                        /* of what follows */
 } shape;
+enum { ADDS = 1, CLAMPS = 2, GELU = 4, SILU = 8, DEPTHWISE = 16 };
 
 /* A window of 1 is a product; `in` is then the side of the image, or 0 for BERT's 128 rows. */
 static const shape shapes[] = {
-    {"conv1 7x7/2", 1, 3, 64, 224, 7, 2, 3, false, true, false, false},
-    {"stage 1: 1x1, first", 1, 64, 64, 56, 1, 1, 0, false, true, false, false},
-    {"stage 1: 1x1 down", 2, 256, 64, 56, 1, 1, 0, false, true, false, false},
-    {"stage 1: 3x3", 3, 64, 64, 56, 3, 1, 1, false, true, false, false},
-    {"stage 1: 1x1 up, add", 3, 64, 256, 56, 1, 1, 0, true, true, false, false},
-    {"stage 2: 1x1 down, first", 1, 256, 128, 56, 1, 1, 0, false, true, false, false},
-    {"stage 2: 3x3/2", 1, 128, 128, 56, 3, 2, 1, false, true, false, false},
-    {"stage 2: 1x1/2 shortcut", 1, 256, 512, 56, 1, 2, 0, false, false, false, false},
-    {"stage 2: 1x1 down", 3, 512, 128, 28, 1, 1, 0, false, true, false, false},
-    {"stage 2: 3x3", 3, 128, 128, 28, 3, 1, 1, false, true, false, false},
-    {"stage 2: 1x1 up, add", 4, 128, 512, 28, 1, 1, 0, true, true, false, false},
-    {"stage 3: 1x1 down, first", 1, 512, 256, 28, 1, 1, 0, false, true, false, false},
-    {"stage 3: 3x3/2", 1, 256, 256, 28, 3, 2, 1, false, true, false, false},
-    {"stage 3: 1x1/2 shortcut", 1, 512, 1024, 28, 1, 2, 0, false, false, false, false},
-    {"stage 3: 1x1 down", 5, 1024, 256, 14, 1, 1, 0, false, true, false, false},
-    {"stage 3: 3x3", 5, 256, 256, 14, 3, 1, 1, false, true, false, false},
-    {"stage 3: 1x1 up, add", 6, 256, 1024, 14, 1, 1, 0, true, true, false, false},
-    {"stage 4: 1x1 down, first", 1, 1024, 512, 14, 1, 1, 0, false, true, false, false},
-    {"stage 4: 3x3/2", 1, 512, 512, 14, 3, 2, 1, false, true, false, false},
-    {"stage 4: 1x1/2 shortcut", 1, 1024, 2048, 14, 1, 2, 0, false, false, false, false},
-    {"stage 4: 1x1 down", 2, 2048, 512, 7, 1, 1, 0, false, true, false, false},
-    {"stage 4: 3x3", 2, 512, 512, 7, 3, 1, 1, false, true, false, false},
-    {"stage 4: 1x1 up, add", 3, 512, 2048, 7, 1, 1, 0, true, true, false, false},
-    {"expand 16 to 96", 1, 16, 96, 112, 1, 1, 0, false, false, false, true},
-    {"expand 24 to 144", 1, 24, 144, 56, 1, 1, 0, false, false, false, true},
-    {"expand 40 to 240", 1, 40, 240, 28, 1, 1, 0, false, false, false, true},
-    {"expand 80 to 480", 1, 80, 480, 14, 1, 1, 0, false, false, false, true},
-    {"expand 192 to 1152", 1, 192, 1152, 7, 1, 1, 0, false, false, false, true},
-    {"reduce 96 to 24", 1, 96, 24, 56, 1, 1, 0, false, false, false, false},
-    {"reduce 1152 to 192", 1, 1152, 192, 7, 1, 1, 0, false, false, false, false},
-    {"stem 3x3/2", 1, 3, 32, 224, 3, 2, 1, false, true, false, false},
-    {"one row, 784 to 512", 1, 784, 512, 1, 1, 1, 0, false, true, false, false},
-    {"one row, 512 to 512", 1, 512, 512, 1, 1, 1, 0, false, true, false, false},
-    {"BERT: q, k, v", 36, 768, 768, 0, 1, 1, 0, false, false, false, false},
-    {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, true, false, false, false},
-    {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, false, false, true, false},
-    {"BERT: down, add", 12, 3072, 768, 0, 1, 1, 0, true, false, false, false},
-    {"GPT-2: words", 0, 768, 50257, 0, 1, 1, 0, false, false, false, false},
+    {"conv1 7x7/2", 1, 3, 64, 224, 7, 2, 3, CLAMPS},
+    {"stage 1: 1x1, first", 1, 64, 64, 56, 1, 1, 0, CLAMPS},
+    {"stage 1: 1x1 down", 2, 256, 64, 56, 1, 1, 0, CLAMPS},
+    {"stage 1: 3x3", 3, 64, 64, 56, 3, 1, 1, CLAMPS},
+    {"stage 1: 1x1 up, add", 3, 64, 256, 56, 1, 1, 0, ADDS | CLAMPS},
+    {"stage 2: 1x1 down, first", 1, 256, 128, 56, 1, 1, 0, CLAMPS},
+    {"stage 2: 3x3/2", 1, 128, 128, 56, 3, 2, 1, CLAMPS},
+    {"stage 2: 1x1/2 shortcut", 1, 256, 512, 56, 1, 2, 0, 0},
+    {"stage 2: 1x1 down", 3, 512, 128, 28, 1, 1, 0, CLAMPS},
+    {"stage 2: 3x3", 3, 128, 128, 28, 3, 1, 1, CLAMPS},
+    {"stage 2: 1x1 up, add", 4, 128, 512, 28, 1, 1, 0, ADDS | CLAMPS},
+    {"stage 3: 1x1 down, first", 1, 512, 256, 28, 1, 1, 0, CLAMPS},
+    {"stage 3: 3x3/2", 1, 256, 256, 28, 3, 2, 1, CLAMPS},
+    {"stage 3: 1x1/2 shortcut", 1, 512, 1024, 28, 1, 2, 0, 0},
+    {"stage 3: 1x1 down", 5, 1024, 256, 14, 1, 1, 0, CLAMPS},
+    {"stage 3: 3x3", 5, 256, 256, 14, 3, 1, 1, CLAMPS},
+    {"stage 3: 1x1 up, add", 6, 256, 1024, 14, 1, 1, 0, ADDS | CLAMPS},
+    {"stage 4: 1x1 down, first", 1, 1024, 512, 14, 1, 1, 0, CLAMPS},
+    {"stage 4: 3x3/2", 1, 512, 512, 14, 3, 2, 1, CLAMPS},
+    {"stage 4: 1x1/2 shortcut", 1, 1024, 2048, 14, 1, 2, 0, 0},
+    {"stage 4: 1x1 down", 2, 2048, 512, 7, 1, 1, 0, CLAMPS},
+    {"stage 4: 3x3", 2, 512, 512, 7, 3, 1, 1, CLAMPS},
+    {"stage 4: 1x1 up, add", 3, 512, 2048, 7, 1, 1, 0, ADDS | CLAMPS},
+    {"expand 16 to 96", 1, 16, 96, 112, 1, 1, 0, SILU},
+    {"expand 24 to 144", 1, 24, 144, 56, 1, 1, 0, SILU},
+    {"expand 40 to 240", 1, 40, 240, 28, 1, 1, 0, SILU},
+    {"expand 80 to 480", 1, 80, 480, 14, 1, 1, 0, SILU},
+    {"expand 192 to 1152", 1, 192, 1152, 7, 1, 1, 0, SILU},
+    {"reduce 96 to 24", 1, 96, 24, 56, 1, 1, 0, 0},
+    {"reduce 1152 to 192", 1, 1152, 192, 7, 1, 1, 0, 0},
+    {"stem 3x3/2", 1, 3, 32, 224, 3, 2, 1, CLAMPS},
+    {"depthwise 3x3, 96", 1, 96, 96, 56, 3, 1, 1, CLAMPS | DEPTHWISE},
+    {"depthwise 3x3/2, 72", 1, 72, 72, 56, 3, 2, 1, CLAMPS | DEPTHWISE},
+    {"depthwise 5x5, 240", 1, 240, 240, 14, 5, 1, 2, CLAMPS | DEPTHWISE},
+    {"depthwise 5x5, 576", 1, 576, 576, 7, 5, 1, 2, CLAMPS | DEPTHWISE},
+    {"one row, 784 to 512", 1, 784, 512, 1, 1, 1, 0, CLAMPS},
+    {"one row, 512 to 512", 1, 512, 512, 1, 1, 1, 0, CLAMPS},
+    {"BERT: q, k, v", 36, 768, 768, 0, 1, 1, 0, 0},
+    {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, ADDS},
+    {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, GELU},
+    {"BERT: down, add", 12, 3072, 768, 0, 1, 1, 0, ADDS},
+    {"GPT-2: words", 0, 768, 50257, 0, 1, 1, 0, 0},
 };
 
 /* Who takes part. */
@@ -113,6 +118,11 @@ static void describe_conv(cfxi_problem *p, const shape *s, int64_t batch)
         .dilation = {1, 1, 1}, .xs = {s->in * s->in * s->k, 1, 0, s->in * s->k, s->k},
         .ys = {out * out * s->n, 1, 0, out * s->n, s->n},
         .ws = {s->window * s->window * s->k, s->window * s->window, 0, s->window, 1}};
+    if (s->has & DEPTHWISE) {
+        p->conv.groups = s->n;
+        p->conv.in_channels = p->conv.out_channels = 1;
+        p->conv.wg = p->conv.ws[0] = s->window * s->window;
+    }
     p->m = batch * out * out;
 }
 
@@ -124,21 +134,22 @@ static cfxi_problem describe(const shape *s, const settings *o)
     p.m = o->batch * (s->in ? s->in * s->in : o->rows);
     if (s->window > 1 || s->stride > 1)
         describe_conv(&p, s, o->batch);
-    if (s->adds)
+    if (s->has & ADDS)
         p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_ADD, .rows = {s->n}};
-    if (s->clamps)
+    if (s->has & CLAMPS)
         p.posts[p.num_posts++] =
             (cfxi_post){.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY};
-    if (s->silu)
+    if (s->has & SILU)
         p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_FN, .fn = CFXI_FN_silu};
-    if (s->gelu)
+    if (s->has & GELU)
         p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_FN, .fn = CFXI_FN_gelu};
     return p;
 }
 
 static double flops(const shape *s, const cfxi_problem *p)
 {
-    return 2.0 * (double)p->m * (double)s->n * (double)(s->k * s->window * s->window);
+    const int64_t channels = s->has & DEPTHWISE ? 1 : s->k;
+    return 2.0 * (double)p->m * (double)s->n * (double)(channels * s->window * s->window);
 }
 
 /* ---- measuring ----------------------------------------------------------------------------- */
@@ -208,7 +219,7 @@ static void prepare(contender *c, const cfxi_backend *b, const cfxi_problem *p,
 
 static int64_t columns_of(const cfxi_problem *p)
 {
-    return p->kind == CFXI_CONVOLUTION ? p->conv.out_channels : p->n;
+    return p->kind == CFXI_CONVOLUTION ? p->conv.groups * p->conv.out_channels : p->n;
 }
 
 /* The same problem with bytes: a sum is one of integers, a clamp is the range of the result. */
@@ -238,8 +249,9 @@ static void prepare_all(contender all[ALL], const settings *o, const cfxi_proble
     cfxi_problem low = *p;
     low.precision = CFX_PRECISION_BF16;
     low.bf16 = cfxi_rt_bf16(o->rt);
-    const cfxi_backend *built_in =
-        p->kind == CFXI_CONVOLUTION ? &cfxi_backend_convolution : &cfxi_backend_product;
+    const cfxi_backend *built_in = cfxi_backend_is_depthwise(p) ? &cfxi_backend_depthwise
+                                   : p->kind == CFXI_CONVOLUTION ? &cfxi_backend_convolution
+                                                                 : &cfxi_backend_product;
     prepare(&all[FLOAT32], built_in, p, constants, n);
     prepare(&all[BF16], &cfxi_backend_bf16, &low, constants, n);
     const cfxi_problem integers = of_integers(p, o->rt);
@@ -247,7 +259,9 @@ static void prepare_all(contender all[ALL], const settings *o, const cfxi_proble
     for (int64_t i = 0; i < columns_of(p); i++)
         factors[i] = 1e-4f;
     const cfxi_constants bytes = {.w = constants->w, .bias = constants->bias, .scale = factors};
-    prepare(&all[INT8], &cfxi_backend_bytes, &integers, &bytes, n);
+    prepare(&all[INT8], cfxi_backend_is_depthwise(p) ? &cfxi_backend_depthwise_bytes
+                                                     : &cfxi_backend_bytes,
+            &integers, &bytes, n);
     free(factors);
     prepare(&all[ONEDNN], o->onednn ? &cfxi_backend_onednn : NULL, p, constants, n);
     prepare(&all[ONEDNN_BF16], o->onednn ? &cfxi_backend_onednn : NULL, &low, constants, n);

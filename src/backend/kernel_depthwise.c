@@ -3,9 +3,8 @@
  * Nothing is copied: at the edges of the image the window of a pixel has fewer lines and places.
  */
 #include "backend_impl.h"
-#include "depthwise.h"
 
-CFXI_ISA_CHOICE(cfxi_depthwise, cfxi_backend_depthwise_of, cfxi_backend_depthwise_line)
+#include "runtime/kernels/depthwise/depthwise.h"
 
 typedef struct depthwise_kernel {
     cfxi_kernel head;
@@ -56,7 +55,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
         return cfxi_base_nomem(err), NULL;
     *k = (depthwise_kernel){.head = {&cfxi_backend_depthwise, allocator, *p, room, NULL}};
     k->posts = cfxi_backend_fuse_posts(p);
-    k->line = cfxi_backend_depthwise_of(p->isa)->line;
+    k->line = cfxi_depthwise_of(p->isa)->line;
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     pack(k, from);
     return &k->head;

@@ -4,9 +4,8 @@
  * fewer lines and places.
  */
 #include "backend_impl.h"
-#include "depthwise_bytes.h"
 
-CFXI_ISA_CHOICE(cfxi_byte_lines, cfxi_backend_byte_lines_of, cfxi_backend_byte_lines)
+#include "runtime/kernels/depthwise/depthwise_bytes.h"
 
 enum { MOST_PLACES = (1 << 24) / (255 * 255) };  /* of a window whose sums floats have */
 
@@ -64,7 +63,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     if (!k)
         return cfxi_base_nomem(err), NULL;
     *k = (depthwise_kernel){.head = {&cfxi_backend_depthwise_bytes, allocator, *p, room, NULL}};
-    k->line = cfxi_backend_byte_lines_of(p->isa)->line;
+    k->line = cfxi_depthwise_bytes_of(p->isa)->line;
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     pack(k, from);
     return &k->head;

@@ -93,7 +93,8 @@ static bool takes_factors(const cfxi_fusion *u)
 {
     const cfxi_problem *p = &u->problem;
     return p->kind == CFXI_PRODUCT && p->conv.batch > 0 && p->m > p->conv.batch &&
-           !p->factors.scaled && !cfxi_backend_rounds(p) && !p->integers.used && u->num_steps + 2 <= CFXI_FUSED_STEPS;
+           !p->factors.scaled && !cfxi_backend_rounds(p) && !p->integers.used &&
+           u->num_steps + 2 <= CFXI_FUSED_STEPS;
 }
 
 /* Floats from pixel to pixel of an image that is like `as`, but for gaps between pixels; 0 if it is

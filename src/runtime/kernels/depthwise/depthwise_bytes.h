@@ -38,7 +38,7 @@ typedef struct cfxi_byte_lines {
     void (*line)(const cfxi_byte_line *t);
 } cfxi_byte_lines;
 
-CFXI_ISA_TABLES(cfxi_byte_lines, cfxi_backend_byte_lines)
-const cfxi_byte_lines *cfxi_backend_byte_lines_of(cfx_isa isa);  /* (kernel_depthwise_bytes.c) */
+CFXI_ISA_TABLES(cfxi_byte_lines, cfxi_depthwise_byte_lines)
+const cfxi_byte_lines *cfxi_depthwise_bytes_of(cfx_isa isa);  /* (depthwise.c) */
 
 #endif

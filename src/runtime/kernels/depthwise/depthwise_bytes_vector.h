@@ -61,4 +61,4 @@ INLINE void finish(int pixels, const V *sums, const LINE_TYPE *t, int64_t i, int
 
 #include "depthwise_vector.h"
 
-const cfxi_byte_lines ISA(cfxi_backend_byte_lines) = {line};
+const cfxi_byte_lines ISA(cfxi_depthwise_byte_lines) = {line};

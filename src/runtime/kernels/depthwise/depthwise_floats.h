@@ -37,4 +37,4 @@ INLINE void finish(int pixels, const V *sums, const LINE_TYPE *t, int64_t i, int
 
 #include "depthwise_vector.h"
 
-const cfxi_depthwise ISA(cfxi_backend_depthwise_line) = {line};
+const cfxi_depthwise ISA(cfxi_depthwise_lines) = {line};
