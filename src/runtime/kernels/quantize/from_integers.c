@@ -2,6 +2,7 @@
  *
  * As PyTorch computes it: by tensor in the type of the result, by channel in the type that
  * integers, zero points and scales are promoted to. */
+#include "byte_rows.h"
 #include "float_types_impl.h"
 
 /* ---- rules --------------------------------------------------------------------------------- */
@@ -49,6 +50,7 @@ cfx_status cfxi_rule_dequantize_per_channel(cfxi_call *c)
 enum { BLOCK = 256, GRAIN = 8192 };
 
 typedef struct from_integers {
+    const cfxi_integer_rows *rows;  /* of 8-bit integers; or NULL */
     cfx_isa isa;
     cfx_dtype from;
 } from_integers;
@@ -60,6 +62,14 @@ static void dequantize_row(void *ctx, int64_t n, char *const *at, const int64_t 
     float x[BLOCK];
     float side[BLOCK];
     const size_t item = cfx_dtype_size(q->from);
+    const float first = *(const float *)at[3];
+    if (q->rows && step[0] == (int64_t)sizeof(float) && step[1] == 1 && step[2] == 0 &&
+        step[3] == 0 && fabsf(first) < 1 << 20 && rintf(first) == first) {
+        const cfxi_integer_bytes b = {(const uint8_t *)at[1], q->from == CFX_DTYPE_INT8,
+                                      (int32_t)first, *(const float *)at[2]};
+        q->rows->dequantize(n, &b, (float *)at[0]);
+        return;
+    }
     for (int64_t i = 0; i < n; i += BLOCK) {
         const int64_t m = n - i < BLOCK ? n - i : BLOCK;
         const char *scale = at[2] + i * step[2];
@@ -76,7 +86,9 @@ static void dequantize_row(void *ctx, int64_t n, char *const *at, const int64_t 
 static void dequantize(cfxi_call *c, const cfx_tensor *scale, const cfx_tensor *zero)
 {
     const cfx_tensor *operands[] = {cfxi_rt_result_at(c, 0), cfxi_rt_tensor(c, INPUT), scale, zero};
-    from_integers q = {c->rt->isa, (cfx_dtype)operands[1]->dtype};
+    from_integers q = {.isa = c->rt->isa, .from = (cfx_dtype)operands[1]->dtype};
+    if (!c->rt->reference && (q.from == CFX_DTYPE_UINT8 || q.from == CFX_DTYPE_INT8))
+        q.rows = cfxi_integer_rows_of(c->rt->isa);
     cfxi_rt_loop(c->rt, operands, 4, GRAIN, dequantize_row, &q);
 }
 

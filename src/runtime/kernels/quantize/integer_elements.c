@@ -1,5 +1,7 @@
 /* integer_elements.c - element by element: add, mul, tables; and what all integer rows check. */
-#include "integer_impl.h"
+#include "byte_rows.h"
+
+CFXI_ISA_CHOICE(cfxi_integer_rows, cfxi_integer_rows_of, cfxi_integer_rows_all)
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
@@ -104,15 +106,36 @@ cfx_status cfxi_rule_integer_binary(cfxi_call *c)
 }
 
 typedef struct binary {
+    const cfxi_integer_rows *rows;  /* for what lies side by side; or NULL */
     bool is_signed[2];
     int32_t zero[2];
     float factor[2];  /* of a product only the first */
     cfxi_integer_range range;
 } binary;
 
+/* Whether operands lie side by side, byte by byte. */
+static bool are_side_by_side(const int64_t *step, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (step[i] != 1)
+            return false;
+    return true;
+}
+
+static cfxi_integer_bytes bytes_of(const binary *b, int i, const char *at)
+{
+    return (cfxi_integer_bytes){(const uint8_t *)at, b->is_signed[i], b->zero[i], b->factor[i]};
+}
+
 static void add_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
 {
     const binary *b = ctx;
+    if (b->rows && b->rows->add && are_side_by_side(step, 3)) {
+        const cfxi_integer_bytes x = bytes_of(b, 0, at[1]);
+        const cfxi_integer_bytes y = bytes_of(b, 1, at[2]);
+        b->rows->add(n, &x, &y, b->range, (uint8_t *)at[0]);
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         const int32_t x = cfxi_integer_load(b->is_signed[0], at[1] + i * step[1]) - b->zero[0];
         const int32_t y = cfxi_integer_load(b->is_signed[1], at[2] + i * step[2]) - b->zero[1];
@@ -125,6 +148,12 @@ static void add_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
 static void mul_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
 {
     const binary *b = ctx;
+    if (b->rows && are_side_by_side(step, 3)) {
+        const cfxi_integer_bytes x = bytes_of(b, 0, at[1]);
+        const cfxi_integer_bytes y = bytes_of(b, 1, at[2]);
+        b->rows->mul(n, &x, &y, b->range, (uint8_t *)at[0]);
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         const int32_t x = cfxi_integer_load(b->is_signed[0], at[1] + i * step[1]) - b->zero[0];
         const int32_t y = cfxi_integer_load(b->is_signed[1], at[2] + i * step[2]) - b->zero[1];
@@ -141,7 +170,8 @@ static cfx_status run_binary(cfxi_call *c, cfxi_loop_fn *row)
     const cfxi_integer_operand x = cfxi_integer_operand_of(c, SELF);
     const cfxi_integer_operand y = cfxi_integer_operand_of(c, OTHER);
     const double scale = cfxi_rt_float(c, RESULT);
-    binary b = {.is_signed = {cfxi_integer_is_signed(x.t), cfxi_integer_is_signed(y.t)},
+    binary b = {.rows = c->rt->reference ? NULL : cfxi_integer_rows_of(c->rt->isa),
+                .is_signed = {cfxi_integer_is_signed(x.t), cfxi_integer_is_signed(y.t)},
                 .zero = {x.zero, y.zero}, .range = cfxi_integer_range_of(c, RESULT)};
     if (row == add_row) {
         b.factor[0] = (float)(x.scale / scale);
@@ -172,12 +202,17 @@ cfx_status cfxi_rule_integer_table(cfxi_call *c)
 }
 
 typedef struct lookup {
+    const cfxi_integer_rows *rows;
     uint8_t table[256];  /* by the bits of an element */
 } lookup;
 
 static void look_up_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
 {
     const lookup *l = ctx;
+    if (l->rows && are_side_by_side(step, 2)) {
+        l->rows->look_up(n, l->table, (const uint8_t *)at[1], (uint8_t *)at[0]);
+        return;
+    }
     for (int64_t i = 0; i < n; i++)
         *(uint8_t *)(at[0] + i * step[0]) = l->table[*(const uint8_t *)(at[1] + i * step[1])];
 }
@@ -187,7 +222,7 @@ cfx_status cfxi_kernel_integer_table(cfxi_call *c)
     const cfx_tensor *table = cfxi_rt_tensor(c, 1);
     const cfx_tensor *operands[] = {cfxi_rt_result_at(c, 0), cfxi_rt_tensor(c, 0)};
     const int32_t least = cfxi_integer_is_signed(operands[1]) ? -128 : 0;
-    lookup l;
+    lookup l = {.rows = c->rt->reference ? NULL : cfxi_integer_rows_of(c->rt->isa)};
     for (int32_t i = 0; i < 256; i++)
         l.table[(uint8_t)(least + i)] = *(const uint8_t *)(table->data + i * table->stride[0]);
     cfxi_rt_loop(c->rt, operands, 2, GRAIN, look_up_row, &l);

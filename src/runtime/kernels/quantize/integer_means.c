@@ -1,5 +1,5 @@
 /* integer_means.c - the mean over dimensions, and average pooling. */
-#include "integer_impl.h"
+#include "byte_rows.h"
 
 #include "runtime/kernels/reduce/reduce_impl.h"
 
@@ -19,6 +19,7 @@ cfx_status cfxi_rule_integer_mean(cfxi_call *c)
 }
 
 typedef struct mean {
+    const cfxi_integer_rows *rows;  /* or NULL */
     size_t ndim;  /* of what is summed up */
     int64_t size[CFX_MAX_DIMS];
     int64_t stride[CFX_MAX_DIMS];
@@ -27,6 +28,13 @@ typedef struct mean {
     float factor;
     cfxi_integer_range range;
 } mean;
+
+enum { BLOCK = 512, LEAST = 8 };  /* sums at a time, and elements that are worth a vector */
+
+static cfxi_integer_bytes bytes_at(const mean *m, const char *x)
+{
+    return (cfxi_integer_bytes){(const uint8_t *)x, m->is_signed, m->zero, m->factor};
+}
 
 /* sum of (x - zero) over dimensions `d` and on. */
 static int64_t sum_from(const mean *m, const char *x, size_t d)
@@ -39,9 +47,33 @@ static int64_t sum_from(const mean *m, const char *x, size_t d)
     return sum;
 }
 
+/* Adds to n sums, whose elements lie side by side, what dimensions `d` and on have. */
+static void add_from(const mean *m, const char *x, size_t d, int64_t n, int32_t *sums)
+{
+    const cfxi_integer_bytes b = bytes_at(m, x);
+    if (d == m->ndim)
+        m->rows->add_to(n, &b, sums);
+    for (int64_t i = 0; d < m->ndim && i < m->size[d]; i++)
+        add_from(m, x + i * m->stride[d], d + 1, n, sums);
+}
+
+static void means_side_by_side(const mean *m, int64_t n, const char *x, char *y)
+{
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t some = n - i < BLOCK ? n - i : BLOCK;
+        int32_t sums[BLOCK] = {0};
+        add_from(m, x + i, 0, some, sums);
+        m->rows->finish(some, sums, m->factor, m->range, (uint8_t *)y + i);
+    }
+}
+
 static void mean_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
 {
     const mean *m = ctx;
+    if (m->rows && n >= LEAST && step[0] == 1 && step[1] == 1) {
+        means_side_by_side(m, n, at[1], at[0]);
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         const float r = (float)sum_from(m, at[1] + i * step[1], 0) * m->factor;
         *(uint8_t *)(at[0] + i * step[0]) = (uint8_t)cfxi_integer_of(r, m->range);
@@ -67,7 +99,8 @@ cfx_status cfxi_kernel_integer_mean(cfxi_call *c)
     cfx_tensor first;
     uint32_t mask;
     CFX_TRY(cfxi_reduce_reduced_dims(c, DIM, x->ndim, true, &mask));
-    mean m = {.is_signed = cfxi_integer_is_signed(x), .zero = in.zero,
+    mean m = {.rows = c->rt->reference ? NULL : cfxi_integer_rows_of(c->rt->isa),
+              .is_signed = cfxi_integer_is_signed(x), .zero = in.zero,
               .range = cfxi_integer_range_of(c, MEAN_RESULT)};
     int64_t count = 1;
     for (size_t d = 0; d < x->ndim; d++)
@@ -126,6 +159,7 @@ typedef struct window {
 } window;
 
 typedef struct pool {
+    const cfxi_integer_rows *rows;  /* or NULL */
     size_t n;
     int64_t in[CFXI_SPATIAL], out[CFXI_SPATIAL];
     int64_t kernel[CFXI_SPATIAL], stride[CFXI_SPATIAL], pad[CFXI_SPATIAL];
@@ -150,6 +184,13 @@ static window window_at(const pool *p, size_t d, int64_t o)
     return w;
 }
 
+static float factor_of(const pool *p, const window w[CFXI_SPATIAL])
+{
+    const int64_t count =
+        p->has_divisor ? p->divisor : w[0].count * w[1].count * w[2].count;
+    return (float)(p->in_scale / (p->out_scale * (double)count));
+}
+
 static float pool_at(const pool *p, const char *x, const window w[CFXI_SPATIAL])
 {
     int64_t sum = 0;
@@ -158,9 +199,38 @@ static float pool_at(const pool *p, const char *x, const window w[CFXI_SPATIAL])
             for (int64_t e = w[2].first; e < w[2].past; e++)
                 sum += cfxi_integer_load(p->is_signed, x + a * p->xs[0] + b * p->xs[1] +
                                          e * p->xs[2]) - p->zero;
-    const int64_t count =
-        p->has_divisor ? p->divisor : w[0].count * w[1].count * w[2].count;
-    return (float)sum * (float)(p->in_scale / (p->out_scale * (double)count));
+    return (float)sum * factor_of(p, w);
+}
+
+/* A pixel of n planes that lie side by side. */
+static void pool_side_by_side(const pool *p, int64_t n, const char *x, char *y,
+                              const window w[CFXI_SPATIAL])
+{
+    const float factor = factor_of(p, w);
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t some = n - i < BLOCK ? n - i : BLOCK;
+        int32_t sums[BLOCK] = {0};
+        for (int64_t a = w[0].first; a < w[0].past; a++)
+            for (int64_t b = w[1].first; b < w[1].past; b++)
+                for (int64_t e = w[2].first; e < w[2].past; e++) {
+                    const char *at = x + i + a * p->xs[0] + b * p->xs[1] + e * p->xs[2];
+                    const cfxi_integer_bytes pixel = {(const uint8_t *)at, p->is_signed, p->zero,
+                                                      factor};
+                    p->rows->add_to(some, &pixel, sums);
+                }
+        p->rows->finish(some, sums, factor, p->range, (uint8_t *)y + i);
+    }
+}
+
+static void pool_one(const pool *p, int64_t n, char *const *at, const int64_t *step, int64_t place,
+                     const window w[CFXI_SPATIAL])
+{
+    if (p->rows && n >= LEAST && step[0] == 1 && step[1] == 1)
+        pool_side_by_side(p, n, at[1], at[0] + place, w);
+    else
+        for (int64_t i = 0; i < n; i++)
+            *(uint8_t *)(at[0] + i * step[0] + place) =
+                (uint8_t)cfxi_integer_of(pool_at(p, at[1] + i * step[1], w), p->range);
 }
 
 /* at[0]: the first pixel of a plane of the result, at[1]: of the image. */
@@ -168,19 +238,16 @@ static void pool_planes(void *ctx, int64_t n, char *const *at, const int64_t *st
 {
     const pool *p = ctx;
     window w[CFXI_SPATIAL];
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t a = 0; a < p->out[0]; a++) {
-            w[0] = window_at(p, 0, a);
-            for (int64_t b = 0; b < p->out[1]; b++) {
-                w[1] = window_at(p, 1, b);
-                for (int64_t e = 0; e < p->out[2]; e++) {
-                    w[2] = window_at(p, 2, e);
-                    const float r = pool_at(p, at[1] + i * step[1], w);
-                    *(uint8_t *)(at[0] + i * step[0] + a * p->ys[0] + b * p->ys[1] +
-                                 e * p->ys[2]) = (uint8_t)cfxi_integer_of(r, p->range);
-                }
+    for (int64_t a = 0; a < p->out[0]; a++) {
+        w[0] = window_at(p, 0, a);
+        for (int64_t b = 0; b < p->out[1]; b++) {
+            w[1] = window_at(p, 1, b);
+            for (int64_t e = 0; e < p->out[2]; e++) {
+                w[2] = window_at(p, 2, e);
+                pool_one(p, n, at, step, a * p->ys[0] + b * p->ys[1] + e * p->ys[2], w);
             }
         }
+    }
 }
 
 static cfx_status read_pool(cfxi_call *c, pool *p)
@@ -188,7 +255,8 @@ static cfx_status read_pool(cfxi_call *c, pool *p)
     const cfxi_integer_operand in = cfxi_integer_operand_of(c, SELF);
     const cfx_tensor *y = cfxi_rt_result_at(c, 0);
     const size_t n = plane_dims(c);
-    *p = (pool){.n = n, .include_pad = cfxi_rt_bool(c, INCLUDE_PAD),
+    *p = (pool){.rows = c->rt->reference ? NULL : cfxi_integer_rows_of(c->rt->isa),
+                .n = n, .include_pad = cfxi_rt_bool(c, INCLUDE_PAD),
                 .has_divisor = !cfxi_rt_is_none(c, DIVISOR), .divisor = c->args[DIVISOR].as.i,
                 .is_signed = cfxi_integer_is_signed(in.t), .zero = in.zero, .in_scale = in.scale,
                 .out_scale = cfxi_rt_float(c, POOL_RESULT),

@@ -3,6 +3,7 @@
  * As PyTorch computes it: in float32, with the reciprocal of the scale. NaN becomes what a
  * conversion to the type makes of it. Scales and zero points of other types go through PyTorch's
  * promotion: other rows compute that. */
+#include "byte_rows.h"
 #include "float_types_impl.h"
 
 /* ---- rules --------------------------------------------------------------------------------- */
@@ -76,6 +77,8 @@ cfx_status cfxi_rule_quantize_per_channel(cfxi_call *c)
 enum { BLOCK = 256, GRAIN = 8192 };
 
 typedef struct to_integers {
+    const cfxi_integer_rows *rows;  /* of float32 to 8-bit integers; or NULL */
+    int32_t nan;                    /* what that becomes, of these */
     cfx_isa isa;
     cfx_dtype from, to;
     float low, high;
@@ -102,6 +105,17 @@ static void round_each(const to_integers *q, int64_t n, float *x, const char *in
     }
 }
 
+/* Whether the vectors' arithmetic, clamp first, gives the same: all numbers are small and whole. */
+static bool find_range(const to_integers *q, float zero, cfxi_integer_range *range)
+{
+    const float most = 1 << 20;
+    if (!(fabsf(zero) < most) || rintf(zero) != zero || rintf(q->low) != q->low ||
+        rintf(q->high) != q->high || q->low > q->high)
+        return false;
+    *range = (cfxi_integer_range){q->low - zero, q->high - zero, (int32_t)zero};
+    return true;
+}
+
 /* The operands: result, input, reciprocals of scales and zero points, float32. */
 static void quantize_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
 {
@@ -110,6 +124,13 @@ static void quantize_row(void *ctx, int64_t n, char *const *at, const int64_t *s
     float side[BLOCK];
     const size_t item = cfx_dtype_size(q->from);
     const size_t size = cfx_dtype_size(q->to);
+    cfxi_integer_range range;
+    if (q->rows && step[0] == 1 && step[1] == (int64_t)sizeof(float) && step[2] == 0 &&
+        step[3] == 0 && find_range(q, *(const float *)at[3], &range)) {
+        q->rows->quantize(n, (const float *)at[1], *(const float *)at[2], range, q->nan,
+                          (uint8_t *)at[0]);
+        return;
+    }
     for (int64_t i = 0; i < n; i += BLOCK) {
         const int64_t m = n - i < BLOCK ? n - i : BLOCK;
         cfxi_rt_move(item, m, at[1] + i * step[1], step[1], (char *)side, (int64_t)item);
@@ -130,6 +151,14 @@ static void quantize(cfxi_call *c, double low, double high, const cfx_tensor *in
                                     zero};
     to_integers q = {.isa = c->rt->isa, .from = (cfx_dtype)operands[1]->dtype,
                      .to = (cfx_dtype)operands[0]->dtype, .low = (float)low, .high = (float)high};
+    if (!c->rt->reference && q.from == CFX_DTYPE_FLOAT32 &&
+        (q.to == CFX_DTYPE_UINT8 || q.to == CFX_DTYPE_INT8)) {
+        const float nan = NAN;
+        uint8_t byte;
+        q.rows = cfxi_integer_rows_of(c->rt->isa);
+        cfxi_rt_convert(q.isa, q.to, &byte, CFX_DTYPE_FLOAT32, &nan, 1);
+        q.nan = cfxi_integer_load(q.to == CFX_DTYPE_INT8, &byte);
+    }
     cfxi_rt_loop(c->rt, operands, 4, GRAIN, quantize_row, &q);
 }
 
