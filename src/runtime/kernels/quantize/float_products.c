@@ -71,7 +71,10 @@ cfx_status cfxi_kernel_unpack_int4(cfxi_call *c)
 
 enum { INPUT, WEIGHT, SCALE, ZERO, BIAS, GROUP, SIZE };
 
-static bool is_one(const cfx_tensor *t) { return t->ndim == 0 || (t->ndim == 1 && t->size[0] == 1); }
+static bool is_one(const cfx_tensor *t)
+{
+    return t->ndim == 0 || (t->ndim == 1 && t->size[0] == 1);
+}
 
 /* Of scales or zero points: one, one for each row, or [rows, groups]; `groups` 0: none. */
 static cfx_status check_scales(cfxi_call *c, size_t i, int64_t rows, int64_t groups)
