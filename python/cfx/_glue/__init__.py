@@ -2,10 +2,12 @@
 
 Nothing here is for users. cfx._core calls these functions by name (python/src/base/host.c).
 """
-import inspect
 import sys
 import time
-from typing import Any
+
+TYPE_CHECKING = False  # `import cfx` does without typing, which takes longer than the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 from .. import _core
 
@@ -65,6 +67,8 @@ def _overloads(torch, space, operator):
 
 
 def _leads_to(home, name, function):
+    import inspect
+
     found = vars(sys.modules.get(home, _core)).get(name)
     return found is function or inspect.ismethod(found) and found == function
 
@@ -83,7 +87,7 @@ def attribute_name(function):
 
 
 # (kind, name) -> torch's object; filled by torch_values.register
-_tokens: dict[tuple[int, str], Any] = {}
+_tokens: "dict[tuple[int, str], Any]" = {}
 
 
 def result_type(key):
@@ -145,6 +149,8 @@ def token(key):
 
 def lambda_name(func):
     """What the source assigns a lambda to, or the source itself."""
+    import inspect
+
     try:
         source = inspect.getsource(func)
     except (OSError, TypeError) as e:
@@ -191,7 +197,7 @@ def seen_class(cls):
 
 # Classes of the metaclass ProxyableClassMeta, and the code of Tracer.trace: cfx._symbolic_trace
 proxyable_classes: dict[type, None] = {}
-trace_code: Any = None
+trace_code: "Any" = None
 started = time.time()  # sources that are newer than that may have changed since they were imported
 
 
