@@ -244,13 +244,15 @@ def _named_weights(weights: Any) -> dict[str, Any] | None:
 
 
 def load(source: Any, *, threads: int | None = None, seed: int = 0, weights: Any = None,
-         map: bool = True, verify: bool = False) -> Model:  # fmt: skip
+         map: bool = True, verify: bool = False, append: bool = False) -> Model:  # fmt: skip
     """Loads a .cfx file (a path, or its bytes), ready to run in C. `threads`: None for as many as
     the process may use. `seed` begins its random numbers. `weights` (a dict, a path or a module)
     take the place of those in the file. `map=False` reads the file into memory, so that it may be
-    truncated. `verify` compares hashes. What cannot run without Python is a TypeError that names
-    the calls."""
-    made = _core._Executable(source, not map, verify, _named_weights(weights))
+    truncated. `verify` compares hashes. With `append`, a tensor that grows by `cat` from call to
+    call, whether the model keeps it or is given it, lies in memory with room behind it: a call
+    writes what is new there and copies nothing. Such results share memory, as those of cfx.compile
+    do. What cannot run without Python is a TypeError that names the calls."""
+    made = _core._Executable(source, not map, verify, _named_weights(weights), append)
     return Model(made, Runtime(threads=threads or 0, seed=seed))
 
 
