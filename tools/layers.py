@@ -53,7 +53,7 @@ ROOMS = {
     "guard": "guard guard.def embed/guard",
     "plan": "compile profile",
     "split": "embed/split embed/partition embed/placement",
-    "check": "embed/check embed/repeated embed/stats",
+    "check": "compare embed/check embed/repeated embed/stats",
     "format": "weights package embed/weights",
     "capture": "options scope module capture operators signature executable freeze",
     "onnx": "onnx",
