@@ -51,7 +51,9 @@ def find_operator(name):
     if torch is None or not (space.isidentifier() and operator.isidentifier()):
         return None
     if space == "quantized_decomposed":
-        import torch.ao.quantization.fx._decomposed  # registers them
+        import importlib
+
+        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers them
     if space == "higher_order":
         return None if overload else torch._ops._higher_order_ops.get(operator)
     known = None if hasattr(type(torch.ops), space) else _overloads(torch, space, operator)
