@@ -28,7 +28,8 @@ static int is_returned(void *ctx, cfx_node *n)
     return 0;
 }
 
-/* The passes, in order. What is quantized has to be seen before its weights are folded. Calls that nothing is known about stay where they are. */
+/* The passes, in order. What is quantized has to be seen before its weights are folded. Calls that
+ * nothing is known about stay where they are. */
 static cfx_status run_passes(cfx_graph *g, const cfx_module_tree *modules, cfx_error *err)
 {
     static const cfx_const_fold_options fold = {.strict = true};

@@ -68,7 +68,7 @@ typedef struct cfxi_integers {
 
 /* How the result of a call becomes integers again. */
 typedef struct cfxi_end {
-    cfx_node *last;  /* what is quantized: the call itself, or a clamp behind it; NULL: nothing is */
+    cfx_node *last;  /* what is quantized: the call, or a clamp behind it; NULL: nothing is */
     cfxi_grid grid;  /* with the limits of those clamps */
 } cfxi_end;
 

@@ -7,8 +7,8 @@
  *     %relu = relu(%fc)
  *     %y = quantize_per_tensor(%relu, 0.25, 128, 0, 255, uint8)
  *
- * A product whose result is not quantized gives floats. A linear layer whose input is rounded with a
- * scale that each run chooses becomes dynamic_linear, one with a float input weight_linear.
+ * A product whose result is not quantized gives floats. A linear layer whose input is rounded with
+ * a scale that each run chooses becomes dynamic_linear, one with a float input weight_linear.
  */
 #include "integers_impl.h"
 
