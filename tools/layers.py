@@ -33,6 +33,7 @@ ROOMS = {
     "runtime": "runtime library session state embed/runtime",
     "runtime/loops": "",
     KERNELS + "tiles": "",
+    KERNELS + "depthwise": "",
     KERNELS + "elementwise": "",
     KERNELS + "reduce": "",
     KERNELS + "linalg": "",
