@@ -180,8 +180,13 @@ static float *own_floats(const cfxi_fuser *f, const cfxi_fusion *u, float **floa
 static bool take_factors(const cfxi_fuser *f, cfxi_fusion *u, const double *scale,
                          const double *bias)
 {
-    if (u->problem.num_posts > 0 || (scale && u->problem.kind == CFXI_WEIGHT_ONLY) ||
-        (scale && !own_floats(f, u, &u->scale, 1)) || !own_floats(f, u, &u->bias, 0))
+    for (int64_t i = 0; u->problem.kind == CFXI_WEIGHT_ONLY && scale && i < u->columns; i++)
+        if (scale[i] != 1)
+            return false;
+    if (u->problem.kind == CFXI_WEIGHT_ONLY)
+        scale = NULL;
+    if (u->problem.num_posts > 0 || (scale && !own_floats(f, u, &u->scale, 1)) ||
+        !own_floats(f, u, &u->bias, 0))
         return false;
     for (int64_t i = 0; i < u->columns; i++) {
         if (scale)
