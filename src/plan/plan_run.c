@@ -296,6 +296,8 @@ static double flops_of(const cfxi_step *step, const ready_step *ready)
     switch (p->kind) {
     case CFXI_PRODUCT: case CFXI_ATTENTION: case CFXI_WEIGHT_ONLY:
         return 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    case CFXI_MATMUL:
+        return 2.0 * (double)(p->m * p->integers.batches) * (double)p->n * (double)p->k;
     case CFXI_CHAIN: return (double)p->m * (double)p->chain->num_ops;
     case CFXI_LSTM: return lstm_flops(&p->lstm);
     case CFXI_CONVOLUTION: break;

@@ -55,6 +55,55 @@ TEST(functions_that_others_read)
                              sizes, 3));
 }
 
+/* Bytes from `least` on, `count` different ones. */
+static void add_bytes(cfx_state *s, const char *name, cfx_dtype dtype, int64_t rows,
+                      int64_t columns, int64_t least, int64_t count)
+{
+    const int64_t sizes[] = {rows, columns};
+    cfx_tensor *t = cfx_tensor_new(dtype, sizes, 2, NULL, NULL);
+    uint8_t *data = cfx_tensor_data(t);
+    for (int64_t i = 0; i < rows * columns; i++)
+        data[i] = (uint8_t)(least + (i * 37 + i / 11) % count);
+    CHECK_INT_EQ(CFX_OK, cfx_state_set(s, name, t, NULL));
+    cfx_tensor_release(t);
+}
+
+#define WEIGHTS                                                                                    \
+    HEAD "  %w = get_attr[target=w]()\n  %s = get_attr[target=s]()\n  %z = get_attr[target=z]()\n"  \
+         "  %b = get_attr[target=b]()\n"
+
+/* With what precedes and follows them, of few rows and of many. */
+TEST(layers_whose_weights_alone_are_integers)
+{
+    for (int64_t rows = 1; rows < 200; rows *= 14) {
+        const int64_t sizes[] = {1, rows, 45};
+        cfx_state *weights = cfx_state_new(NULL, NULL);
+        add_bytes(weights, "w", CFX_DTYPE_UINT8, 70, 23, 0, 256);
+        WEIGHT(weights, "s", 70, 3);
+        add_bytes(weights, "z", CFX_DTYPE_INT8, 70, 3, -8, 16);
+        WEIGHT(weights, "b", 70);
+        CHECK_INT_EQ(1, check_plan(WEIGHTS CALL("l", "weight_linear",
+                                                "%x, %w, %s, None, %b, 20, 45") OUTPUT("%l"),
+                                   weights, sizes, 3));
+        CHECK_INT_EQ(1, check_plan(WEIGHTS CALL("l", "weight_linear",
+                                                "%x, %w, %s, %z, %b, 20, 45")
+                                       CALL("g", "gelu", "%l") CALL("c", "add", "%g, %l")
+                                           CALL("d", "mul", "%c, %c") OUTPUT("%d"),
+                                   weights, sizes, 3));
+        cfx_state_free(weights);
+        weights = cfx_state_new(NULL, NULL);
+        add_bytes(weights, "w", CFX_DTYPE_INT8, 33, 45, -9, 20);
+        WEIGHT(weights, "s", 33);
+        add_bytes(weights, "z", CFX_DTYPE_INT8, 33, 1, 0, 1);
+        WEIGHT(weights, "b", 33);
+        CHECK_INT_EQ(2, check_plan(WEIGHTS CALL("g", "gelu", "%x")
+                                       CALL("l", "weight_linear", "%g, %w, %s, None, None, 0, 0")
+                                           CALL("d", "add", "%l, %b") OUTPUT("%d"),
+                                   weights, sizes, 3));
+        cfx_state_free(weights);
+    }
+}
+
 TEST(images)
 {
     static const int64_t sizes[] = {2, 3, 12, 12};
