@@ -69,7 +69,7 @@ static void add_bytes(cfx_state *s, const char *name, cfx_dtype dtype, int64_t r
 }
 
 #define WEIGHTS                                                                                    \
-    HEAD "  %w = get_attr[target=w]()\n  %s = get_attr[target=s]()\n"                               \
+    HEAD "  %w = get_attr[target=w]()\n  %s = get_attr[target=s]()\n"                              \
          "  %z = get_attr[target=z]()\n  %b = get_attr[target=b]()\n"
 
 /* With what precedes and follows them, of few rows and of many. */
