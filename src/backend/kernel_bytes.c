@@ -128,7 +128,7 @@ static void shape(bytes_kernel *k)
     k->window = (c->kernel[1] - 1) * c->dilation[1] + 1;
     k->panels = cfxi_tiles_panels(c->out_channels);
     k->bytes = cfxi_tiles_bytes_of(p->isa, p->int8, c->out[2], k->k);
-    k->tiling = cfxi_tiles_bytes_tiling(k->bytes, c->out[2], k->panels);
+    k->tiling = cfxi_tiles_bytes_tiling(k->bytes, c->out[2], k->panels, k->count * k->k);
     k->steps = k->count * round_up(k->k, CFXI_STEP);
     k->zero = (uint8_t)(p->integers.x_zero + (p->integers.x_signed ? MIDDLE : 0));
 }
