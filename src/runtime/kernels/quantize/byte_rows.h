@@ -47,9 +47,8 @@ typedef struct cfxi_integer_rows {
     /* The integer of float(sums[i]) * factor. */
     void (*finish)(int64_t n, const int32_t *sums, float factor, cfxi_integer_range range,
                    uint8_t *to);
-    /* The least and greatest of n floats, and of *low and *high; of what is not a number nobody
-     * knows. */
-    void (*range)(int64_t n, const float *x, float *low, float *high);
+    /* The least and greatest of n floats, and of *low and *high; false if not all are finite. */
+    bool (*range)(int64_t n, const float *x, float *low, float *high);
 } cfxi_integer_rows;
 
 CFXI_ISA_TABLES(cfxi_integer_rows, cfxi_integer_rows_all)

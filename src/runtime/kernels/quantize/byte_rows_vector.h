@@ -172,15 +172,19 @@ static void finish(int64_t n, const int32_t *sums, float factor, cfxi_integer_ra
     }
 }
 
-static void range_of(int64_t n, const float *x, float *low, float *high)
+static bool range_of(int64_t n, const float *x, float *low, float *high)
 {
     V least = SET(*low);
     V most = SET(*high);
+    V wrong = {0};  /* NaN if something is not finite */
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
-        least = MIN(LOAD(x + i), least);
-        most = MAX(LOAD(x + i), most);
+        const V y = LOAD(x + i);
+        least = MIN(y, least);
+        most = MAX(y, most);
+        wrong += y - y;
     }
+    float rest = v_sum(wrong);
     for (int k = 0; k < LANES; k++) {
         *low = least[k] < *low ? least[k] : *low;
         *high = most[k] > *high ? most[k] : *high;
@@ -188,7 +192,9 @@ static void range_of(int64_t n, const float *x, float *low, float *high)
     for (; i < n; i++) {
         *low = x[i] < *low ? x[i] : *low;
         *high = x[i] > *high ? x[i] : *high;
+        rest += x[i] - x[i];
     }
+    return rest == 0;
 }
 
 const cfxi_integer_rows ISA(cfxi_integer_rows_all) = {quantize, dequantize, HAS_ADD, mul,
