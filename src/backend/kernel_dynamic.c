@@ -1,4 +1,4 @@
-/* kernel_dynamic.c - products of floats with weights of 8 bits: the rows of x become integers, with a
+/* kernel_dynamic.c - products of floats with weights of 8 bits: rows of x become integers, with a
  * scale and a zero point for all that each run chooses, and the product of integers does the rest.
  */
 #include "backend_impl.h"
