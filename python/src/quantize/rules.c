@@ -76,7 +76,8 @@ const cfx_qrules *rules_from_py(module_state *st, PyObject *rules)
 /* ---- setting ------------------------------------------------------------------------------- */
 
 /* Reads (object, activation, weight); None is float. *config points to `room`, or is NULL. */
-static bool config_from_py(PyRules *self, PyObject *o, cfx_qconfig *room, const cfx_qconfig **config)
+static bool config_from_py(PyRules *self, PyObject *o, cfx_qconfig *room,
+                           const cfx_qconfig **config)
 {
     module_state *st = state_of(Py_TYPE(self));
     PyObject *host, *activation, *weight;
@@ -104,9 +105,10 @@ static PyObject *type_name(module_state *st, PyObject *o)
     if (PyType_Check(o))
         return module_class_name(o);
     PyObject *name = object_name(st, o);
-    if (name != Py_None)
+    if (name ? name != Py_None : !PyErr_ExceptionMatches(PyExc_AttributeError))
         return name;
-    Py_DECREF(name);
+    PyErr_Clear();  /* what has no __name__ has none of its own */
+    Py_XDECREF(name);
     return PyErr_Format(PyExc_TypeError, "%R has no name by which a node could be told to call it; "
                         "use a function of a module, or a rule for module names", o);
 }
@@ -126,7 +128,6 @@ static PyObject *rules_set_global(PyRules *self, PyObject *o)
     return done(cfx_qrules_set_global(self->r, config, &err), &err);
 }
 
-/* set(kind, text, config) for the kinds whose key is one text. */
 static PyObject *rules_set_type(PyRules *self, PyObject *args)
 {
     cfx_error err = {0};
