@@ -34,7 +34,7 @@ class FakeQuantizeBase(WithArgs, abc.ABC, torch.nn.Module):
         """`x`, rounded."""
 
     @abc.abstractmethod
-    def calculate_qparams(self, **kwargs: Any) -> Any:
+    def calculate_qparams(self) -> Any:
         """The scale and the zero point."""
 
     def enable_fake_quant(self, enabled: bool = True) -> None:

@@ -80,7 +80,7 @@ class ObserverBase(WithArgs, abc.ABC, torch.nn.Module):
         """Looks at `x` and returns it."""
 
     @abc.abstractmethod
-    def calculate_qparams(self, **kwargs: Any) -> Any:
+    def calculate_qparams(self) -> Any:
         """The scale and the zero point."""
 
 
