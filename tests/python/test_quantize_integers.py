@@ -260,7 +260,8 @@ def test_branches_and_loops():
       %q = placeholder[target=q]()
       %d = call_function[target=cfx.ops.dequantize_per_tensor](%q, {grid})
       %w = get_attr[target=w]()
-      %e = call_function[target=cfx.ops.dequantize_per_tensor](%w, {scale}, 0, -128, 127, torch.int8)
+      %e = call_function[target=cfx.ops.dequantize_per_tensor](%w, {scale}, 0, -128, 127, \
+torch.int8)
       %y = call_function[target=cfx.ops.linear](%d, %e)
       %r = call_function[target=cfx.ops.quantize_per_tensor](%y, {grid})
       output(%r)

@@ -67,8 +67,8 @@ static PyObject *py_lower(PyObject *module, PyObject *args)
     return raise_cfx(&err);
 }
 
-/* _integers(graph, root): the pass `integers` on a lowered graph, in place. Returns what stays float,
- * as _lower does what is in the way. */
+/* _integers(graph, root): the pass `integers` on a lowered graph, in place. Returns what stays
+ * float, as _lower does what is in the way. */
 static PyObject *py_integers(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
