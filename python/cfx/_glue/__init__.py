@@ -50,6 +50,10 @@ def find_operator(name):
     operator, _, overload = rest.partition(".")
     if torch is None or not (space.isidentifier() and operator.isidentifier()):
         return None
+    if space == "quantized_decomposed":
+        import importlib
+
+        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers them
     if space == "higher_order":
         return None if overload else torch._ops._higher_order_ops.get(operator)
     known = None if hasattr(type(torch.ops), space) else _overloads(torch, space, operator)

@@ -2,8 +2,8 @@
  * through the fast functions of every instruction set of the machine, and the built-in back ends,
  * at odd addresses and in place: results are those of plain C. */
 #include "backend/backend_impl.h"
-#include "backend/depthwise.h"
 #include "runtime/kernels/conv/pixels.h"
+#include "runtime/kernels/depthwise/depthwise.h"
 #include "runtime/kernels/linalg/attention_impl.h"
 #include "runtime/kernels/linalg/gemm_impl.h"
 #include "runtime/kernels/reduce/reduce_impl.h"
@@ -186,8 +186,10 @@ static void check_pixels(cfx_runtime *rt)
     static const float weights[COUNT] = {0.5f, -1, 0, 2, 0.25f};
     float all[COUNT][RUN + 1];
     const float *x[COUNT];
+    const char *bytes[COUNT];
     for (int p = 0; p < COUNT; p++) {
         x[p] = all[p] + 1;
+        bytes[p] = (const char *)x[p];
         for (int i = 0; i < RUN; i++)
             all[p][1 + i] = value_of(i / (p + 1) + 3 * p);
     }
@@ -195,10 +197,10 @@ static void check_pixels(cfx_runtime *rt)
         float y[RUN + 1], z[RUN + 1];
         fill_run(y + 1, 40, NAN);
         fill_run(z + 1, 40, NAN);
-        const cfxi_windows want = {.x = x, .count = COUNT, .n = RUN, .more = more, .y = y + 1,
-                                   .windows = 1};
+        const cfxi_windows want = {.x = bytes, .count = COUNT, .n = RUN, .more = more,
+                                   .y = (char *)(y + 1), .windows = 1};
         cfxi_windows got = want;
-        got.y = z + 1;
+        got.y = (char *)(z + 1);
         plain->most(&want);
         fast->most(&got);
         CHECK(are_same(y + 1, z + 1, RUN));
@@ -290,10 +292,10 @@ static void check_depthwise(cfx_runtime *rt)
             .low = clamps ? 0 : -INFINITY, .high = clamps ? 6 : INFINITY};
         for (int i = 0; i < PIXELS * CHANNELS; i++)
             want[1 + i] = got[1 + i] = i % 7 ? 1 : value_of(i);
-        cfxi_backend_depthwise_of(CFX_ISA_PLAIN)->line(&t);
+        cfxi_depthwise_of(CFX_ISA_PLAIN)->line(&t);
         t.y = got + 1;
         t.add = got + 1;
-        cfxi_backend_depthwise_of(rt->isa)->line(&t);
+        cfxi_depthwise_of(rt->isa)->line(&t);
         CHECK(are_same(want + 1, got + 1, PIXELS * CHANNELS));
     }
 }

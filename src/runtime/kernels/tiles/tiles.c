@@ -1,9 +1,11 @@
 /* tiles.c - which tiles a machine has, and which of them suit a matrix. */
 #include "tiles.h"
+#include "weight_only.h"
 
 #include <math.h>
 
 CFXI_ISA_CHOICE(cfxi_tiles, cfxi_tiles_of, cfxi_tiles_all)
+CFXI_ISA_CHOICE(cfxi_weight_only, cfxi_tiles_weight_only_of, cfxi_tiles_weight_only)
 
 enum {
     LATENCY = 4,    /* cycles until a sum can be added to again */
@@ -74,6 +76,24 @@ cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t
             if (t.cycles < best.cycles)
                 best = t;
         }
+    }
+    return best;
+}
+
+cfxi_tiling cfxi_tiles_cut(const int most_rows[], double (*cycles_of_step)(int rows, int panels),
+                           int64_t rows, int64_t panels)
+{
+    cfxi_tiling best = {1, 1, INFINITY};
+    for (int n = 1; n <= CFXI_TILE_MOST_PANELS; n++) {
+        const int most = most_rows[n - 1];
+        if (most == 0 || (n > panels && n > 1))
+            continue;
+        const int64_t down = (rows + most - 1) / most;
+        const int64_t across = (panels + n - 1) / n;
+        const int each = (int)((rows + down - 1) / down);
+        const double cycles = (double)(down * across) * cycles_of_step(each, n);
+        if (cycles < best.cycles)
+            best = (cfxi_tiling){each, n, cycles};
     }
     return best;
 }
