@@ -4,8 +4,8 @@
 
 #include "runtime/isa.h"
 
-/* Neighbours that fall into one bin, as zeros do, count beside each other: none waits until the other
- * has been counted. */
+/* Neighbours that fall into one bin, as zeros do, count beside each other: none waits until the
+ * other has been counted. */
 enum { CFXI_COUNTERS = 4 };
 
 /* The bins that elements fall into: bin i of n has those x for which the whole part of
