@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.ao.quantization.fx._decomposed  # noqa: F401  registers quantized_decomposed
+from torch import nn
 
 theirs = torch.ops.quantized_decomposed
 RANGES = {torch.uint8: (0, 255), torch.int8: (-128, 127), torch.int16: (-32768, 32767),
@@ -614,3 +615,67 @@ def test_dynamic_linear(low, high):
     for x in (torch.tensor([[NAN] + [0.0] * 36]), torch.full((2, 37), INF)):
         assert cfx.ops.dynamic_linear(x, w, scales, None, None, low, high, 1e-5).isnan().all()
     assert cfx.ops.dynamic_linear(x[:0], w, scales, None, None, low, high, 1e-5).shape == (0, 5)
+
+
+# ---- files and C
+
+
+def row(x, name, *args):
+    """Functions of rows take no proxies: the graph calls them."""
+    function = getattr(cfx.ops, name)
+    if isinstance(x, cfx.Proxy):
+        return x.tracer.create_proxy("call_function", function, args, {})
+    return function(*args)
+
+
+class Forms(nn.Module):
+    """Rows of every kind: the reference form, groups, tokens, scales of the run, integers."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("w", integers(70, torch.int8, 6, 8))
+        self.register_buffer("scales", random(71, 6).abs() * 0.02 + 0.001)
+        self.register_buffer("zeros", torch.arange(6) - 3)
+        self.register_buffer("groups", random(72, 6, 2).abs() * 0.1)
+        self.register_buffer("packed", integers(73, torch.uint8, 6, 4))
+        self.register_buffer("table", integers(74, torch.uint8, 256))
+
+    def forward(self, x):
+        u8, i8 = (0, 255, torch.uint8), (-128, 127, torch.int8)
+        a = theirs.quantize_per_tensor(x, 0.05, 100, *u8)
+        w = theirs.dequantize_per_channel(self.w, self.scales, self.zeros, 0, *i8)
+        y = torch.nn.functional.linear(theirs.dequantize_per_tensor(a, 0.05, 100, *u8), w)
+        scale, zero = theirs.choose_qparams.tensor(x, 0, 255, 1e-5, torch.uint8)
+        b = theirs.quantize_per_tensor.tensor(x, scale, zero, *u8)
+        y = y + theirs.dequantize_per_tensor.tensor(b, scale, zero, *u8).sum()
+        small = row(x, "unpack_int4", self.packed, 8)
+        small = theirs.dequantize_per_channel_group(small, self.groups, None, -8, 7, torch.int8, 4,
+                                                    torch.float32)
+        scale, zero = theirs.choose_qparams_per_token_asymmetric(x, torch.int8)
+        c = theirs.quantize_per_token(x, scale, zero, *i8)
+        c = theirs.dequantize_per_token(c, scale, zero, *i8, torch.float32)
+        y = y + torch.nn.functional.linear(c, small)
+        d = row(x, "integer_linear", a, 0.05, 100, self.w, self.scales, self.zeros, None, 0.1, 90,
+                *u8)
+        e = row(x, "integer_table", d, self.table)
+        d = row(x, "integer_add", d, 0.1, 90, e, 0.1, 3, 0.2, 80, *u8)
+        y = y + theirs.dequantize_per_tensor(d, 0.2, 80, *u8)
+        y = y + row(x, "weight_linear", x, self.packed, self.groups, None, None, 4, 8)
+        return y + row(x, "dynamic_linear", x, self.w, self.scales, None, None, 0, 255, 1e-5), d
+
+
+def test_files_carry_the_rows(tmp_path):
+    gm, x, path = cfx.symbolic_trace(Forms()), random(75, 3, 8) * 3, str(tmp_path / "forms.cfx")
+    want = Forms()(x)
+    cfx.save(gm, path)
+    again = cfx.load(path)
+    assert str(again.graph) == str(gm.graph)
+    for ours in (again(x), cfx.lower(gm)(x), cfx.runtime.load(path)(x)):  # the last two in C
+        for a, b in zip(ours, want):
+            torch.testing.assert_close(torch.as_tensor(a), b)
+
+
+def test_the_c_code_has_the_rows(tmp_path):
+    from test_c_code import check
+
+    check(tmp_path, cfx.symbolic_trace(Forms()), random(76, 3, 8) * 3)

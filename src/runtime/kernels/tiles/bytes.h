@@ -40,7 +40,9 @@ typedef struct cfxi_byte_end {
     int32_t zero2;
 } cfxi_byte_end;
 
+/* Some tiles, one below the other. */
 typedef struct cfxi_byte_tile {
+    int64_t down;           /* how many */
     const uint8_t *a;
     int64_t a_row;          /* from one row to the next */
     const int64_t *a_at;    /* where the q-th block begins */
@@ -63,8 +65,10 @@ typedef struct cfxi_byte_tile {
 
 typedef struct cfxi_bytes {
     const char *name;
-    /* A tile of 1 to most_rows[panels - 1] rows; 0 for numbers of panels that there are none of. */
+    /* Tiles of 1 to most_rows[panels - 1] rows; 0 for numbers of panels that there are none of. */
     void (*tile)(const cfxi_byte_tile *t, int rows, int panels);
+    /* Three planes as n pixels of four bytes, the last of which is 0; `flip` changes signs. */
+    void (*interleave)(int64_t n, const uint8_t *from, int64_t plane, uint8_t flip, uint8_t *to);
     int most_rows[CFXI_TILE_MOST_PANELS];
     int steps;  /* that the length of a product must be a multiple of: `a` is read up to there */
     double (*cycles)(int rows, int panels);  /* of one step */
@@ -77,7 +81,8 @@ extern const cfxi_bytes cfxi_tiles_bytes_avxvnni, cfxi_tiles_bytes_vnni, cfxi_ti
 const cfxi_bytes *cfxi_tiles_bytes_of_isa(cfx_isa isa);
 /* What suits products of `rows` rows and `k` bytes. (bytes.c) */
 const cfxi_bytes *cfxi_tiles_bytes_of(cfx_isa isa, cfxi_int8 int8, int64_t rows, int64_t k);
-/* How a matrix is cut into tiles at the least cost. (bytes.c) */
-cfxi_tiling cfxi_tiles_bytes_tiling(const cfxi_bytes *bytes, int64_t rows, int64_t panels);
+/* How a matrix whose sums have k products is cut into tiles at the least cost. (bytes.c) */
+cfxi_tiling cfxi_tiles_bytes_tiling(const cfxi_bytes *bytes, int64_t rows, int64_t panels,
+                                    int64_t k);
 
 #endif
