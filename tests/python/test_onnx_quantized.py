@@ -278,8 +278,11 @@ def test_reference_form(make, shape, opset, tmp_path):
         back = cfx.onnx.load(path)
         assert torch.equal(back(x), want)
         text = str(cfx.lower(back).graph)
+        for compiled in (cfx.compile(back), cfx.runtime.load(path)):  # in integers
+            assert (torch.as_tensor(compiled(x)) - want).abs().max() <= make.out_scale * 1.01
     assert text.count("cfx.ops.quantize_per_tensor") == names.count("QuantizeLinear")
     assert text.count("cfx.ops.dequantize_per_channel") == 4
+    assert text.count("cfx.ops.linear](") + text.count("cfx.ops.conv2d](") == 4
     kept = [t for t in back.state_dict().values() if t.dtype == I8 and t.dim() > 1]
     assert len(kept) == 4
 
