@@ -458,3 +458,41 @@ def test_models_of_torch_ao(kind, backend):
     assert {name: found.count(name) for name in kind.rows} == kind.rows
     assert not {"linear", "conv2d", "matmul", "add", "relu", "relu_"} & set(found)
     assert "conv2d" not in program.plans and "float32 convolution" not in program.plans
+
+
+@pytest.mark.parametrize("kind", [MobileNet, Transformer])
+def test_models_that_onnxruntime_quantizes(kind, tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from onnxruntime import quantization as q
+
+    class Reader(q.CalibrationDataReader):
+        def __init__(self):
+            self.data = iter([{"x": torch.randn(kind.inputs).numpy()} for _ in range(3)])
+
+        def get_next(self):
+            return next(self.data, None)
+
+    torch.manual_seed(0)
+    plain, quantized = str(tmp_path / "f.onnx"), str(tmp_path / "q.onnx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(kind().eval(), (torch.randn(kind.inputs),), plain, input_names=["x"],
+                          dynamo=False, opset_version=17)
+    q.quantize_static(plain, quantized, Reader(), quant_format=q.QuantFormat.QDQ, per_channel=True,
+                      activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QInt8)
+    gm = cfx.onnx.load(quantized)
+    x = torch.randn(kind.inputs)
+    wanted = torch.tensor(ort.InferenceSession(quantized).run(None, {"x": x.numpy()})[0])
+    lowered = cfx.lower(gm)
+    reference, result = (y[0] if isinstance(y, tuple | list) else y
+                         for y in (lowered(x), cfx.compile(gm)(x)))
+    step = [n.args[1] for n in lowered.graph.nodes if "dequantize" in str(n.target)][-1] * 1.001
+    assert (result - reference).abs().max() <= step
+    # A layer norm that rounds otherwise, in ONNX Runtime, makes a step in each of the next layers.
+    assert (reference - wanted).abs().max() <= step * (4 if kind is Transformer else 1)
+    found = rows(cfx.GraphModule(gm, lowered.graph))
+    assert {name: found.count(name) for name in kind.rows if "table" not in name} == {
+        name: count for name, count in kind.rows.items() if "table" not in name} | (
+        {} if kind is MobileNet else {"integer_add": 2})
+    assert not {"linear", "conv2d", "matmul"} & set(found)
