@@ -156,6 +156,38 @@ def test_groups(bits, zeros, opset, tmp_path):
         torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-4)
 
 
+class Packed(nn.Module):
+    """Weights of four bits, two in a byte."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("w", torch.randint(0, 256, (6, 16)).to(U8))
+        self.register_buffer("scales", random(7, 6, 4).abs())
+
+    def forward(self, x):
+        unpack = cfx.ops.unpack_int4
+        w = (x.tracer.create_proxy("call_function", unpack, (self.w, 32), {})
+             if isinstance(x, cfx.Proxy) else unpack(self.w, 32))
+        return F.linear(x, q.dequantize_per_channel_group(w, self.scales, None, -8, 7, I8, 8,
+                                                          torch.float32))
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_packed_weights(opset, tmp_path):
+    path, x, model = str(tmp_path / "m.onnx"), random(8, 5, 32), Packed()
+    cfx.onnx.save(cfx.symbolic_trace(model), path, inputs=(x,), opset=opset)
+    made = onnx.load(path)
+    onnx.checker.check_model(made, full_check=True)
+    weights = {i.data_type: len(i.raw_data) for i in made.graph.initializer if i.name == "w"}
+    assert weights == ({onnx.TensorProto.INT4: 96} if opset >= 21 else {onnx.TensorProto.INT8: 192})
+    back = cfx.onnx.load(path)
+    for got in (run(path, (x,))[0], back(x)):
+        torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-4)
+    if opset >= 21:
+        low = str(cfx.lower(back).graph)
+        assert "cfx.ops.dequantize_per_channel_group" in low and "cfx.ops.linear" in low
+
+
 # ---- models in the reference form, written by hand
 
 
@@ -276,6 +308,23 @@ def test_dynamic(symmetric, tmp_path):
             step = (x.max() - x.min()) / 127
             bound = float(step * model.fc.weight().abs().sum(1).max()) + 1e-5
             torch.testing.assert_close(run(path, (x,))[0], model(x), rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_by_token(symmetric, tmp_path):
+    choose = q.choose_qparams_per_token if symmetric else q.choose_qparams_per_token_asymmetric
+
+    def call(x):
+        scale, zero = choose(x, I8)
+        y = q.quantize_per_token(x, scale, zero, -128, 127, I8)
+        return scale, zero, y, q.dequantize_per_token(y, scale, zero, -128, 127, I8, torch.float32)
+
+    path, x = str(tmp_path / "m.onnx"), random(44, 2, 9, 16)
+    x[0, 0], x[0, 1], x[0, 2] = 0, x[0, 1].abs(), -x[0, 2].abs()
+    save(Function(call), (x,), path, 18)
+    for got, want in zip(run(path, (x,)), call(x)):
+        assert got.dtype == want.dtype
+        torch.testing.assert_close(got.double(), want.double(), rtol=1e-6, atol=1e-7)
 
 
 # ---- files of others

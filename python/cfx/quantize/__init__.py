@@ -139,6 +139,7 @@ _MODULES = {
     "qconfig_mapping": (
         "QConfigMapping", "get_default_qat_qconfig_mapping", "get_default_qconfig_mapping",
     ),
+    "integers": ("stays_float",),
     "rules": ("find_qconfigs", "rules_of", "spec_of"),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
