@@ -490,9 +490,9 @@ TEST(every_instruction_set_sees_the_same)
 
 TEST(a_state_brings_it_all_back)
 {
-    static float x[3000];
+    static float x[3001];
     uint32_t seed = 2;
-    for (int i = 0; i < 3000; i++)
+    for (int i = 0; i < 3001; i++)
         x[i] = noise(&seed);
     for (int kind = 0; kind <= CFX_OBSERVE_EACH_RUN; kind++)
         for (int per = 0; per < 3; per++) {
