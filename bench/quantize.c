@@ -3,10 +3,11 @@
  *
  *     quantize [--threads N] [--rounds N] [--steps] [MODEL]
  *
- * Both forms of a model are written as IR text, compiled, and run in turns; milliseconds of the
- * median of all rounds (15), of which each is the fastest of some runs. --steps prints what each
- * step of the integers takes. The integers are those that freezing makes of the reference form:
- * images stay 8 bits from the first convolution to the last; BERT's norms and softmax are floats.
+ * Both forms of a model are written as IR text, compiled, and run in turns, three runs in each
+ * round (15). Milliseconds are the sum of all steps, each at its fastest: a machine that is busy
+ * with other things disturbs some steps of each run, but others in each. --steps prints those of
+ * the integers. The integers are those that freezing makes of the reference form: images stay 8
+ * bits from the first convolution to the last; BERT's norms and softmax are floats.
  */
 #include <cfx/cfx.h>
 #include <cfx/compile.h>
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A model that is written. Every value is in units of 1/SCALES, zero point ZERO. */
 typedef struct writer {
@@ -364,13 +364,6 @@ static const model models[] = {{"ResNet-18", resnet18, {1, 3, 224, 224}, 4},
 
 /* ---- measuring ----------------------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static void must(bool good, const cfx_error *err)
 {
     if (good)
@@ -395,66 +388,79 @@ static cfx_program *program_of(const model *m, bool integers)
     return p;
 }
 
-static void run(cfx_program *p, cfx_runtime *rt, cfx_datum x)
+enum { MOST_STEPS = 2000, RUNS = 3, TEXT = 48 };
+
+/* The steps of a program, each at its fastest. */
+typedef struct steps {
+    size_t n, at;
+    double best[MOST_STEPS];  /* nanoseconds */
+    double flops[MOST_STEPS];
+    char node[MOST_STEPS][TEXT], kernel[MOST_STEPS][TEXT];
+} steps;
+
+static void note_step(void *ctx, const cfx_step *s)
+{
+    steps *all = *(steps **)ctx;
+    const double took = (double)(s->end - s->begin);
+    if (!all || all->at == MOST_STEPS)
+        return;
+    const size_t i = all->at++;
+    if (i < all->n) {
+        all->best[i] = fmin(all->best[i], took);
+        return;
+    }
+    all->n++;
+    all->best[i] = took;
+    all->flops[i] = s->flops;
+    snprintf(all->node[i], TEXT, "%s", s->node ? s->node : "");
+    snprintf(all->kernel[i], TEXT, "%s", s->kernel);
+}
+
+/* `to` (or NULL) learns what the steps take. */
+static void run(cfx_program *p, cfx_runtime *rt, cfx_datum x, steps **told, steps *to)
 {
     cfx_error err = {0};
+    *told = to;
+    if (to)
+        to->at = 0;
     const cfx_datum y = cfx_program_run(p, rt, &x, 1, &err);
     must(y.kind == CFX_DATUM_TENSOR, &err);
     cfx_datum_release(y);
 }
 
-/* The fastest of as many runs as fit into 40 ms, and at least two. */
-static double fastest(cfx_program *p, cfx_runtime *rt, cfx_datum x)
+static double total(const steps *s)
 {
-    const double end = now() + 40;
-    double best = INFINITY;
-    for (int i = 0; i < 2 || now() < end; i++) {
-        const double from = now();
-        run(p, rt, x);
-        best = fmin(best, now() - from);
-    }
-    return best;
+    double sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        sum += s->best[i];
+    return sum * 1e-6;
 }
 
-static int by_size(const void *a, const void *b)
+static void print_steps(const steps *s)
 {
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
+    for (size_t i = 0; i < s->n; i++)
+        printf("  %-8s %8.1f us %7.0f GOP/s  %s\n", s->node[i], s->best[i] * 1e-3,
+               s->flops[i] / s->best[i], s->kernel[i]);
 }
 
-static void print_step(void *ctx, const cfx_step *s)
+static double measure(const model *m, cfx_runtime *rt, steps **told, int rounds, bool prints)
 {
-    (void)ctx;
-    printf("  %-10s %8.1f us %7.0f GOP/s  %s\n", s->node, (double)(s->end - s->begin) * 1e-3,
-           s->flops / (double)(s->end - s->begin), s->kernel);
-}
-
-static double measure(const model *m, cfx_runtime *rt, cfx_runtime *told, int rounds)
-{
-    enum { MOST = 100 };
-    double took[2][MOST];
+    static steps all[2];
     cfx_program *p[2] = {program_of(m, false), program_of(m, true)};
     cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_FLOAT32, m->sizes, m->ndim, NULL, NULL);
     for (int64_t i = 0; t && i < cfx_tensor_numel(t); i++)
         ((float *)cfx_tensor_data(t))[i] = (float)(i % 251) / 125 - 1;
     const cfx_datum x = cfx_datum_tensor(t);
-    rounds = rounds < MOST ? rounds : MOST;
+    memset(all, 0, sizeof all);
     for (int i = 0; i < 2; i++)
-        run(p[i], rt, x);
+        run(p[i], rt, x, told, NULL);
     for (int round = 0; round < rounds; round++)
-        for (int i = 0; i < 2; i++)
-            took[i][round] = fastest(p[i], rt, x);
-    for (int i = 0; i < 2; i++)
-        qsort(took[i], (size_t)rounds, sizeof **took, by_size);
-    const double ratio = took[0][rounds / 2] / took[1][rounds / 2];
-    printf("| %s | %.2f | %.2f | %.2fx |\n", m->name, took[0][rounds / 2], took[1][rounds / 2],
-           ratio);
-    for (int i = 0; told && i < 2; i++) {
-        if (i == 1)
-            printf("\n");
-        run(p[1], told, x);
-    }
+        for (int i = 0; i < 2 * RUNS; i++)
+            run(p[i / RUNS], rt, x, told, &all[i / RUNS]);
+    const double ratio = total(&all[0]) / total(&all[1]);
+    printf("| %s | %.2f | %.2f | %.2fx |\n", m->name, total(&all[0]), total(&all[1]), ratio);
+    if (prints)
+        print_steps(&all[1]);
     fflush(stdout);
     cfx_datum_release(x);
     cfx_program_free(p[0]);
@@ -466,7 +472,7 @@ int main(int argc, char **argv)
 {
     unsigned threads = 2;
     int rounds = 15;
-    bool steps = false;
+    bool prints = false;
     const char *only = "";
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
@@ -474,28 +480,26 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
             rounds = atoi(argv[++i]);
         else if (strcmp(argv[i], "--steps") == 0)
-            steps = true;
+            prints = true;
         else
             only = argv[i];
     }
     if (threads < 1 || rounds < 1)
         return fprintf(stderr, "quantize: threads, rounds: 1 or more\n"), 2;
-    cfx_runtime_options options = {.threads = threads};
+    steps *told = NULL;
+    const cfx_runtime_options options = {.threads = threads, .step = note_step, .step_ctx = &told};
     cfx_runtime *rt = cfx_runtime_new(&options, NULL);
-    options.step = print_step;
-    cfx_runtime *told = steps ? cfx_runtime_new(&options, NULL) : NULL;
     double product = 1;
     int count = 0;
     printf("%u threads, %s; milliseconds\n\n| model | float32 | integers | |\n|---|---|---|---|\n",
            threads, cfx_isa_name(cfx_runtime_isa(rt)));
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         if (strstr(models[i].name, only)) {
-            product *= measure(&models[i], rt, told, rounds);
+            product *= measure(&models[i], rt, &told, rounds, prints);
             count++;
         }
     if (count > 1)
         printf("\ngeometric mean: %.2fx\n", pow(product, 1.0 / count));
-    cfx_runtime_free(told);
     cfx_runtime_free(rt);
     return 0;
 }

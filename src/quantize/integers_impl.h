@@ -94,8 +94,8 @@ bool cfxi_quantize_integer(cfxi_integers *job, cfx_value v, int64_t *number);
  * False for others. */
 bool cfxi_quantize_ints(cfx_value v, int64_t missing, size_t n, int64_t *out);
 cfx_value cfxi_quantize_list(cfxi_integers *job, const int64_t *items, size_t n);
-/* The sizes of a constant, as far as it is one; 0 dimensions if they are not known. */
-size_t cfxi_quantize_shape(cfxi_integers *job, const cfx_node *n, int64_t shape[CFX_MAX_DIMS]);
+/* The sizes of a constant, and how many; -1 if they are not known. */
+int cfxi_quantize_shape(cfxi_integers *job, const cfx_node *n, int64_t shape[CFX_MAX_DIMS]);
 /* Whether it depends on attributes and literals only. Looks at a few calls behind each other. */
 bool cfxi_quantize_is_constant(const cfxi_integers *job, const cfx_node *n);
 /* Whether a constant tensor is known to have floats. */

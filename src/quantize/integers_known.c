@@ -179,7 +179,7 @@ cfx_value cfxi_quantize_list(cfxi_integers *job, const int64_t *items, size_t n)
 }
 
 /* Of an attribute. */
-static size_t shape_at(cfxi_integers *job, const cfx_node *n, int64_t shape[CFX_MAX_DIMS])
+static int shape_at(cfxi_integers *job, const cfx_node *n, int64_t shape[CFX_MAX_DIMS])
 {
     size_t rank;
     cfx_value v = read_constant(job, n, "shape");
@@ -190,25 +190,25 @@ static size_t shape_at(cfxi_integers *job, const cfx_node *n, int64_t shape[CFX_
         shape[i] = sizes[i].as.i;
     }
     cfx_value_discard(job->g, v);
-    return good ? rank : 0;
+    return good ? (int)rank : -1;
 }
 
-size_t cfxi_quantize_shape(cfxi_integers *job, const cfx_node *n, int64_t shape[CFX_MAX_DIMS])
+int cfxi_quantize_shape(cfxi_integers *job, const cfx_node *n, int64_t shape[CFX_MAX_DIMS])
 {
     const cfx_operator op = cfxi_quantize_row_of(n);
     const cfx_value x = cfx_node_arg(n, 0);
     if (n->op == CFX_OP_GET_ATTR)
         return shape_at(job, n, shape);
     if (x.kind != CFX_KIND_NODE || x.as.node->op != CFX_OP_GET_ATTR)
-        return 0;
-    size_t rank = shape_at(job, x.as.node, shape);
+        return -1;
+    const int rank = shape_at(job, x.as.node, shape);
     if (op == CFX_OPID_quantize_per_tensor || op == CFX_OPID_quantize_per_channel ||
         op == CFX_OPID_quantize_per_channel_group)
         return rank;
     int64_t size;
-    if (op != CFX_OPID_unpack_int4 || rank == 0 ||
+    if (op != CFX_OPID_unpack_int4 || rank < 1 ||
         !cfxi_quantize_integer(job, cfx_node_arg(n, 1), &size))
-        return 0;
+        return -1;
     shape[rank - 1] = size;
     return rank;
 }

@@ -73,7 +73,7 @@ static cfx_status take_weights(cfxi_integers *job, cfx_node *n, const cfxi_real 
 
 /* Whether a sum over all dimensions of the weights but `channels` fits 32 bits. Unknown sizes are
  * taken to fit. */
-static bool fits(cfxi_integers *job, const cfxi_real *real, size_t channels)
+static bool fits(cfxi_integers *job, const cfxi_real *real, int channels)
 {
     int64_t shape[CFX_MAX_DIMS];
     double products = 1;
@@ -81,8 +81,8 @@ static bool fits(cfxi_integers *job, const cfxi_real *real, size_t channels)
                            ? real->grid.zero != 0
                            : real->zeros && !cfxi_quantize_is_zero(job, real->zeros);
     const bool narrow = real->grid.dtype == CFX_DTYPE_INT8 && !zeros;
-    const size_t rank = cfxi_quantize_shape(job, real->integers, shape);
-    for (size_t i = 0; i < rank; i++)
+    const int rank = cfxi_quantize_shape(job, real->integers, shape);
+    for (int i = 0; i < rank; i++)
         if (i != channels)
             products *= (double)shape[i];
     return products * 255 * (narrow ? 128 : 255) < 2147483648.0;
@@ -131,7 +131,7 @@ static cfx_status weight_linear(cfxi_integers *job, cfx_node *n, cfx_value x, co
 
 /* x times weights whose output channels are dimension `axis`: 0 for linear, 1 for matmul. */
 static cfx_status visit_linear(cfxi_integers *job, cfx_node *n, cfx_value input, cfx_value weight,
-                               cfx_value bias, int64_t axis)
+                               cfx_value bias, int axis)
 {
     weights w;
     const cfxi_real x = cfxi_quantize_real_of(job, input);
@@ -140,7 +140,7 @@ static cfx_status visit_linear(cfxi_integers *job, cfx_node *n, cfx_value input,
     if (!are_weights(&real, axis, 2) || !cfxi_quantize_is_constant(job, real.integers))
         return x.kind == CFXI_REAL_INTEGERS ? cfxi_quantize_stays(job, n, no_weights) : CFX_OK;
     const bool summed = x.kind == CFXI_REAL_INTEGERS || x.kind == CFXI_REAL_EACH_RUN;
-    if (summed && whole && !fits(job, &real, (size_t)axis))
+    if (summed && whole && !fits(job, &real, axis))
         return cfxi_quantize_stays(job, n, too_long);
     CFX_TRY(take_weights(job, n, &real, &w));
     if (axis == 1) {
@@ -224,7 +224,7 @@ typedef struct window {
 static bool same_padding(cfxi_integers *job, const cfx_node *weight, window *w)
 {
     int64_t shape[CFX_MAX_DIMS];
-    if (cfxi_quantize_shape(job, weight, shape) != w->dims + 2)
+    if (cfxi_quantize_shape(job, weight, shape) != (int)w->dims + 2)
         return false;
     for (size_t i = 0; i < w->dims; i++) {
         const int64_t all = w->dilation[i] * (shape[i + 2] - 1);

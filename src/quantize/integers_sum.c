@@ -39,8 +39,10 @@ static cfx_status visit_pair(cfxi_integers *job, cfx_node *n, cfx_operator op)
     const cfxi_real x = cfxi_quantize_real_of(job, cfx_node_arg(n, 0));
     const cfxi_real y = cfxi_quantize_real_of(job, cfx_node_arg(n, 1));
     const cfx_value alpha = op == CFX_OPID_add ? cfx_node_arg(n, 2) : cfx_value_invalid();
-    if (x.kind != CFXI_REAL_INTEGERS || y.kind != CFXI_REAL_INTEGERS)
+    if (x.kind != CFXI_REAL_INTEGERS && y.kind != CFXI_REAL_INTEGERS)
         return CFX_OK;
+    if (x.kind != y.kind)
+        return cfxi_quantize_stays(job, n, "one of its operands is not quantized");
     if (alpha.kind != CFX_KIND_INVALID && !(alpha.kind == CFX_KIND_INT && alpha.as.i == 1))
         return cfxi_quantize_stays(job, n, "integer_add has no `alpha`");
     const cfxi_end end = cfxi_quantize_end_of(job, n);

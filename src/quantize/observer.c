@@ -199,7 +199,7 @@ cfx_status cfx_observer_observe(cfx_observer *o, const cfx_tensor *x, cfx_error 
             CFX_TRY(cfxi_quantize_observe_ranges(o, x, err));
         }
     }
-    o->seen += numel;
+    cfxi_quantize_observer_count(&o->seen, numel);
     return CFX_OK;
 }
 
@@ -226,8 +226,8 @@ cfx_status cfx_observer_merge(cfx_observer *o, const cfx_observer *from, cfx_err
         cfxi_quantize_merge_histogram(o, from);
     else if (from->calls > 0)
         cfxi_quantize_merge_ranges(o, from);
-    o->calls += from->calls;
-    o->seen += from->seen;
-    o->not_finite += from->not_finite;
+    cfxi_quantize_observer_count(&o->calls, from->calls);
+    cfxi_quantize_observer_count(&o->seen, from->seen);
+    cfxi_quantize_observer_count(&o->not_finite, from->not_finite);
     return CFX_OK;
 }

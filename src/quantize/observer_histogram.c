@@ -195,7 +195,7 @@ void cfxi_quantize_observe_histogram(cfx_observer *o, const cfx_tensor *t)
     begin(&c);
     set_limits(&c, o->calls > 0 ? o->low[0] : 0, o->calls > 0 ? o->high[0] : 0);
     cfxi_quantize_walk(&p, o->isa, see, &c);
-    o->not_finite += c.bad;
+    cfxi_quantize_observer_count(&o->not_finite, c.bad);
     if (c.range[0] > c.range[1])
         return;
     if (!c.count) {
@@ -206,7 +206,7 @@ void cfxi_quantize_observe_histogram(cfx_observer *o, const cfx_tensor *t)
     }
     flush(&c);
     add_fresh(o, c.limits);
-    o->calls++;
+    cfxi_quantize_observer_count(&o->calls, 1);
 }
 
 void cfxi_quantize_merge_histogram(cfx_observer *o, const cfx_observer *from)

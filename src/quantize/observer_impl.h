@@ -29,6 +29,12 @@ static inline bool cfxi_quantize_observer_has_histogram(const cfx_quantize_spec 
 {
     return spec->observer == CFX_OBSERVE_HISTOGRAM || spec->observer == CFX_OBSERVE_PERCENTILE;
 }
+/* Counts stop at the greatest number: a state may come with any. */
+static inline void cfxi_quantize_observer_count(int64_t *count, int64_t more)
+{
+    if (__builtin_add_overflow(*count, more, count))
+        *count = INT64_MAX;
+}
 /* Whether it keeps ranges at all. */
 static inline bool cfxi_quantize_observer_has_ranges(const cfx_quantize_spec *spec)
 {

@@ -166,8 +166,8 @@ cfx_status cfxi_quantize_observe_ranges(cfx_observer *o, const cfx_tensor *t, cf
         o->now_low[i] = INFINITY;
         o->now_high[i] = -INFINITY;
     }
-    o->not_finite += bad;
-    o->calls += bad < seen;
+    cfxi_quantize_observer_count(&o->not_finite, bad);
+    cfxi_quantize_observer_count(&o->calls, bad < seen);
     return CFX_OK;
 }
 
@@ -176,7 +176,7 @@ cfx_status cfxi_quantize_observe_ranges(cfx_observer *o, const cfx_tensor *t, cf
 static float mean(float a, int64_t a_calls, float b, int64_t b_calls)
 {
     return (float)(((double)a * (double)a_calls + (double)b * (double)b_calls) /
-                   (double)(a_calls + b_calls));
+                   ((double)a_calls + (double)b_calls));
 }
 
 void cfxi_quantize_merge_ranges(cfx_observer *o, const cfx_observer *from)

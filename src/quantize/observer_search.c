@@ -21,7 +21,8 @@ static inline float square_sum(float begin, float end)
     return (end * end * end - begin * begin * begin) / 3;
 }
 
-static inline double within(double x, double most) { return x < 0 ? 0 : x > most ? most : x; }
+/* NaN, of bins that are too narrow for a float, is 0. */
+static inline double within(double x, double most) { return x > 0 ? (x < most ? x : most) : 0; }
 
 /* Of bins first..last as the range of the integers, for all elements. */
 static double loss(const cfx_observer *o, double integers, int64_t first, int64_t last)

@@ -33,8 +33,10 @@ static bool is_elementwise(cfx_operator op)
 static bool has_one_element(cfxi_integers *job, const cfx_node *n)
 {
     int64_t shape[CFX_MAX_DIMS];
-    return cfxi_quantize_is_constant(job, n) && cfxi_quantize_shape(job, n, shape) == 1 &&
-           shape[0] == 1;
+    if (!cfxi_quantize_is_constant(job, n))
+        return false;
+    const int rank = cfxi_quantize_shape(job, n, shape);
+    return rank == 0 || (rank == 1 && shape[0] == 1);
 }
 
 /* Adds a tensor to the arguments of a function; false if it is not of the same integers. */

@@ -353,3 +353,20 @@ def test_import_is_lazy():
     code = ("import sys, cfx; assert 'cfx.quantize' not in sys.modules; import cfx.quantize; "
             "assert 'torch' not in sys.modules")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_torch():
+    code = """import sys
+sys.modules["torch"] = None
+import cfx
+o = cfx._core.Observer({"observer": "min_max", "dtype": "uint8"})
+o.observe(memoryview(b"\\0" * 64).cast("f"))
+assert o.seen == 16
+try:
+    cfx.quantize.MinMaxObserver
+except ImportError as e:
+    assert "cfx.quantize.observer needs torch" in str(e)
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

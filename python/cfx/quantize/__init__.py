@@ -139,17 +139,27 @@ _MODULES = {
     "qconfig_mapping": (
         "QConfigMapping", "get_default_qat_qconfig_mapping", "get_default_qconfig_mapping",
     ),
+    "integers": ("stays_float",),
     "rules": ("find_qconfigs", "rules_of", "spec_of"),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
 
+def _load(module: str) -> Any:
+    try:
+        return importlib.import_module(f"{__name__}.{module}")
+    except ModuleNotFoundError as e:
+        if e.name != "torch":
+            raise
+        raise ImportError(f"{__name__}.{module} needs torch, which is not installed") from e
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return _load(name)
     if name not in _LAZY:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    value = globals()[name] = getattr(_load(_LAZY[name]), name)
     return value
 
 

@@ -221,7 +221,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         """Zero points that are no integers: 0 need not be a value of the integers."""
         low, high = self.min_val, self.max_val
         scale = (high - low) / float(self.quant_max - self.quant_min)
-        scale = torch.where(scale > self.eps, scale, torch.ones_like(scale))
+        scale = torch.where(scale > self.eps.cpu(), scale, torch.ones_like(scale))
         return scale, -low / scale
 
     # ---- saved and loaded

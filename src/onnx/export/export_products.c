@@ -78,6 +78,33 @@ cfxi_ev *cfxi_export_addbmm(cfxi_export_call *c)
     return added(c, cfxi_export_reduce(c, "ReduceSum", product(c, IN(1), IN(2)), first, 1, false));
 }
 
+/* Whether argument i of the call comes from integers. */
+static bool is_dequantized(const cfxi_export_call *c, size_t i)
+{
+    if (cfx_node_operator(c->node) != c->op || cfx_node_num_args(c->node) <= i)
+        return false;
+    const cfx_value v = cfx_node_arg(c->node, i);
+    switch (v.kind == CFX_KIND_NODE ? (int)cfx_node_operator(v.as.node) : CFX_OPID_NONE) {
+    case CFX_OPID_dequantize_per_tensor: case CFX_OPID_dequantize_per_channel:
+    case CFX_OPID_dequantize_per_channel_group: return true;
+    default: return false;
+    }
+}
+
+/* The rows of all dimensions as one matrix: DequantizeLinear stays next to the product. */
+static cfxi_ev *linear_of_rows(cfxi_export_call *c, cfxi_ev *x, cfxi_ev *w, cfxi_ev *b)
+{
+    cfxi_ev *sizes[CFX_MAX_DIMS];
+    const int last = c->args[0]->rank - 1;
+    const int64_t rows[] = {-1, cfxi_export_known_size(c->x, c->args[1], 1)};
+    for (int d = 0; d < last; d++)
+        sizes[d] = SIZE(c->args[0], d);
+    sizes[last] = SIZE(c->args[1], 0);
+    cfxi_ev *made = NODE("Gemm", cfxi_export_reshape(c, x, rows, 2), w, b);
+    SET_INT("transB", 1);
+    return NODE("Reshape", made, cfxi_export_shape_of(c->x, sizes, (size_t)last + 1));
+}
+
 /* x W^T + b */
 static cfxi_ev *linear_of(cfxi_export_call *c, cfxi_ev *x, int rank, cfxi_ev *w, int w_rank,
                           cfxi_ev *b)
@@ -95,6 +122,9 @@ static cfxi_ev *linear_of(cfxi_export_call *c, cfxi_ev *x, int rank, cfxi_ev *w,
 
 cfxi_ev *cfxi_export_linear(cfxi_export_call *c)
 {
+    if (c->args[0]->rank > 2 && c->args[1]->rank == 2 && is_dequantized(c, 1) &&
+        cfxi_export_known_size(c->x, c->args[1], 1) > 0)
+        return linear_of_rows(c, IN(0), IN(1), IN(2));
     return linear_of(c, IN(0), c->args[0]->rank, IN(1), c->args[1]->rank, IN(2));
 }
 

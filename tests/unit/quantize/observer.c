@@ -490,9 +490,9 @@ TEST(every_instruction_set_sees_the_same)
 
 TEST(a_state_brings_it_all_back)
 {
-    static float x[3000];
+    static float x[3001];
     uint32_t seed = 2;
-    for (int i = 0; i < 3000; i++)
+    for (int i = 0; i < 3001; i++)
         x[i] = noise(&seed);
     for (int kind = 0; kind <= CFX_OBSERVE_EACH_RUN; kind++)
         for (int per = 0; per < 3; per++) {
@@ -560,10 +560,20 @@ TEST(states_that_do_not_belong)
     load_fails(o, CFX_E_SHAPE, "seen", CFX_DTYPE_INT64, 2, 1);
     load_fails(o, CFX_OK, "seen", CFX_DTYPE_INT64, 1, 77);
     CHECK_INT_EQ(77, cfx_observer_seen(o));
+    cfx_state *greatest = cfx_observer_save(o, NULL);
+    for (int i = 0; i < 3; i++) {
+        const char *const names[] = {"seen", "not_finite", "calls"};
+        *(int64_t *)cfx_tensor_data(cfx_state_get(greatest, names[i])) = INT64_MAX;
+    }
+    CHECK_INT_EQ(CFX_OK, cfx_observer_load(o, greatest, NULL));
+    cfx_state_free(greatest);
+    CHECK_INT_EQ(CFX_OK, see(o, x, 1, 3));
+    CHECK_INT_EQ(CFX_OK, cfx_observer_merge(o, o, NULL));
+    CHECK(cfx_observer_seen(o) == INT64_MAX && o->calls == INT64_MAX);
     cfx_state *empty = cfx_state_new(NULL, NULL);
     CHECK_INT_EQ(CFX_E_KEY, cfx_observer_load(o, empty, &err));
     CHECK_STR_EQ("'min_val' of the observer's state is missing", err.message);
-    CHECK(o->low[0] == 1 && o->high[0] == 3 && sum(o) == 3);
+    CHECK(o->low[0] == 1 && o->high[0] == 3 && sum(o) == 12);
     cfx_state_free(empty);
     cfx_observer_free(o);
 }
