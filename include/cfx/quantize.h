@@ -29,7 +29,8 @@ typedef enum cfx_observer_kind {
     CFX_OBSERVE_HISTOGRAM,       /* the range that loses least, by a histogram */
     CFX_OBSERVE_PERCENTILE,      /* a range without the outermost elements */
     CFX_OBSERVE_FIXED,           /* scale and zero point are given */
-    CFX_OBSERVE_EACH_RUN         /* dynamic: chosen anew in each run */
+    CFX_OBSERVE_EACH_RUN,        /* dynamic: chosen anew in each run */
+    CFX_OBSERVE_AS_INPUT         /* the observer of the operator's input, if it has one */
 } cfx_observer_kind;
 
 typedef enum cfx_quantize_per {
@@ -55,42 +56,6 @@ typedef struct cfx_quantize_spec {
     int64_t zero;            /* FIXED */
 } cfx_quantize_spec;
 
-/* ---- observers ------------------------------------------------------------------------------ */
-
-/* What was seen of one value. One thread at a time. */
-typedef struct cfx_observer cfx_observer;
-
-/* NULL with *err set: CFX_E_VALUE for a spec that contradicts itself, with the field; CFX_E_NOMEM.
- * The allocator (NULL: malloc) must outlive it. */
-CFX_API cfx_observer *cfx_observer_new(const cfx_quantize_spec *spec,
-                                       const cfx_allocator *allocator, cfx_error *err);
-CFX_API void cfx_observer_free(cfx_observer *o);  /* NULL is allowed */
-CFX_API const cfx_quantize_spec *cfx_observer_spec(const cfx_observer *o);
-
-/* Takes the elements of a tensor of floats into account, whatever its strides. Elements that are
- * not finite are counted and otherwise ignored; an empty tensor changes nothing. CFX_E_TYPE for
- * other types; CFX_E_SHAPE if the channels are not as many as before. */
-CFX_API cfx_status cfx_observer_observe(cfx_observer *o, const cfx_tensor *x, cfx_error *err);
-/* How many elements it has seen, and how many of them were not finite. */
-CFX_API int64_t cfx_observer_seen(const cfx_observer *o);
-CFX_API int64_t cfx_observer_not_finite(const cfx_observer *o);
-
-/* As if it had also seen what `from` has, which has the same spec: that of another process or
- * thread. A moving average becomes the mean, weighted by calls. */
-CFX_API cfx_status cfx_observer_merge(cfx_observer *o, const cfx_observer *from, cfx_error *err);
-
-/* The scales (float32) and zero points (int64), of one element or one for each channel; of groups,
- * [channels, groups]. CFX_E_VALUE if nothing was observed. A channel that is constant, or 0, has a
- * scale of at least eps. */
-CFX_API cfx_status cfx_observer_scales(const cfx_observer *o, cfx_tensor **scale,
-                                       cfx_tensor **zero, cfx_error *err);
-
-/* What it has seen, as tensors by name ("min_val", "max_val", "histogram", as PyTorch's observers
- * name them), and back: CFX_E_KEY, CFX_E_TYPE or CFX_E_SHAPE for what does not belong to its
- * spec. */
-CFX_API cfx_state *cfx_observer_save(const cfx_observer *o, cfx_error *err);
-CFX_API cfx_status cfx_observer_load(cfx_observer *o, const cfx_state *state, cfx_error *err);
-
 /* ---- configurations and rules --------------------------------------------------------------- */
 
 /* How the results of an operator, and its weights, become integers. */
@@ -101,27 +66,45 @@ typedef struct cfx_qconfig {
 } cfx_qconfig;
 
 /* Rules that say which configuration a node has. The most particular rule wins, as in PyTorch's
- * QConfigMapping: module name, type and order; module name; regular expression; type; global. */
+ * QConfigMapping: module name, type and order; module name; regular expression; type; global. One
+ * thread at a time may change them. */
 typedef struct cfx_qrules cfx_qrules;
 
+/* Without rules; NULL with CFX_E_NOMEM. The allocator (NULL: malloc) must outlive it. */
 CFX_API cfx_qrules *cfx_qrules_new(const cfx_allocator *allocator, cfx_error *err);
 CFX_API void cfx_qrules_free(cfx_qrules *r);  /* NULL is allowed */
 /* `config` is copied; NULL: what the rule applies to stays float. A later rule replaces an earlier
- * one for the same thing. `type` is a class ("torch.nn.Conv2d"), a function or a method, by any
- * spelling that the operator table knows; `name` is the path of a module, and applies to all below
- * it unless they have a rule of their own. */
+ * one for the same thing. */
 CFX_API cfx_status cfx_qrules_set_global(cfx_qrules *r, const cfx_qconfig *config, cfx_error *err);
+/* `type` is a class ("torch.nn.Conv2d"), a function ("F.relu") or a method (".relu", or "relu"), by
+ * any spelling that the operator table knows for it: the function is not the method. "cfx.ops.relu"
+ * is whatever computes this operator, unless it has a rule of its own. The rule of a class also
+ * applies to the functions and methods that the forward of such a module calls. */
 CFX_API cfx_status cfx_qrules_set_type(cfx_qrules *r, const char *type, const cfx_qconfig *config,
                                        cfx_error *err);
+/* `name` is the path of a module; it applies to all below it unless they have a rule of their
+ * own. */
 CFX_API cfx_status cfx_qrules_set_name(cfx_qrules *r, const char *name, const cfx_qconfig *config,
                                        cfx_error *err);
-/* An extended regular expression of POSIX, from the beginning of the name. */
+/* Modules whose path the expression matches from its beginning, and the calls directly in them; of
+ * several that match, the one that was set first. An extended regular expression of POSIX without
+ * back references, unless a matcher is set. CFX_E_SYNTAX if it is not one; CFX_E_LIMIT if it is
+ * long, deep or repeats so often that matching would take too much memory. */
 CFX_API cfx_status cfx_qrules_set_regex(cfx_qrules *r, const char *regex,
                                         const cfx_qconfig *config, cfx_error *err);
-/* The index-th call of this type directly in the module `name`, counted from 0. */
+/* The index-th call of this function or class directly in the module `name`, counted from 0. */
 CFX_API cfx_status cfx_qrules_set_order(cfx_qrules *r, const char *name, const char *type,
                                         size_t index, const cfx_qconfig *config, cfx_error *err);
 
+/* Sets *matches to whether `name` matches `regex` from its beginning. */
+typedef cfx_status cfx_qrules_match_fn(void *ctx, const char *regex, const char *name,
+                                       bool *matches, cfx_error *err);
+/* From now on `match` reads the regular expressions, and libc does not: a language has its own kind
+ * (Python's has \d and (?!...), which POSIX has not), and a name must match in cfx as it does
+ * there. Set it before the first expression: CFX_E_VALUE afterwards. `ctx` must outlive the
+ * rules. */
+CFX_API cfx_status cfx_qrules_set_matcher(cfx_qrules *r, cfx_qrules_match_fn *match, void *ctx,
+                                          cfx_error *err);
 /* ---- fusing, preparing, converting ---------------------------------------------------------- */
 
 /* What a module tree cannot do: observers are modules of the host's. In Python they are those that
@@ -151,8 +134,6 @@ typedef struct cfx_quantize_host {
      * NULL. NULL: no training. */
     cfx_status (*train)(void *ctx, const char *path, const char *norm, const cfx_qconfig *config,
                         cfx_error *err);
-    /* Undoes that for inference: the layer alone, with the batch-norm in its weights. */
-    cfx_status (*trained)(void *ctx, const char *path, cfx_error *err);
 } cfx_quantize_host;
 
 /* Puts batch-norms into the weights of the layers before them, as the pass fuse_bn does. Not what
@@ -166,8 +147,6 @@ typedef struct cfx_prepare_options {
                                otherwise those that PyTorch's FX mode looks at */
     const size_t *inputs;   /* places of inputs that are quantized already */
     size_t n_inputs;
-    const size_t *outputs;  /* places of results that are to be quantized */
-    size_t n_outputs;
     cfx_finding_fn *left;   /* called for each node that has a configuration but stays float */
     void *ctx;
 } cfx_prepare_options;
@@ -185,6 +164,8 @@ CFX_API cfx_status cfx_graph_prepare(cfx_graph *g, const cfx_module_tree *module
 typedef struct cfx_convert_options {
     const char *const *keep;  /* names of nodes whose results stay float */
     size_t n_keep;
+    const size_t *outputs;    /* places of results that are returned in integers */
+    size_t n_outputs;
     cfx_finding_fn *left;     /* called for each node that stays float, with the reason */
     void *ctx;
 } cfx_convert_options;

@@ -115,7 +115,7 @@ static size_t shorten_class(const char *name, size_t size, char out[CFX_SPELLING
     return dot ? swap_prefix(name, size, (size_t)(dot - name), "nn", out) : 0;
 }
 
-static size_t shorten(const char *name, size_t size, char out[CFX_SPELLING_SIZE])
+size_t cfxi_ops_shorten(const char *name, size_t size, char out[CFX_SPELLING_SIZE])
 {
     size_t n = shorten_class(name, size, out);
     if (n > 0)
@@ -271,7 +271,7 @@ cfxi_op_name cfxi_ops_op_lookup(const char *name, size_t size)
     char text[CFX_SPELLING_SIZE];
     if (has_prefix(name, size, row))
         return lookup_row(name + sizeof row - 1, size - (sizeof row - 1));
-    size_t n = shorten(name, size, text);
+    size_t n = cfxi_ops_shorten(name, size, text);
     if (n > 0 && text[0] == '.')
         return cfxi_ops_op_lookup_method(text + 1, n - 1);
     cfxi_op_name found = lookup_short(text, n);

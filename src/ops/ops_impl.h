@@ -19,6 +19,9 @@ typedef struct cfxi_op_name {
 /* By any spelling or id, full or short; op is NONE if there is no such name. (op_table.c) */
 cfxi_op_name cfxi_ops_op_lookup(const char *name, size_t size);
 cfxi_op_name cfxi_ops_op_lookup_method(const char *name, size_t size);
+/* A name as ops.def abbreviates it, whether it is in the table or not: "torch.nn.modules.container.
+ * Sequential" is "nn.Sequential". Returns its length; 0 if it does not fit. (op_table.c) */
+size_t cfxi_ops_shorten(const char *name, size_t size, char out[CFX_SPELLING_SIZE]);
 
 /* Splits a list of the schema language at its commas: the next item from *cursor, without blanks
  * around it; an empty item at the end. (schema.c) */
