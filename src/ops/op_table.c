@@ -68,6 +68,7 @@ static const prefix prefixes[] = {
     {"torch.linalg.", "linalg.", CFX_SPELLING_FUNCTION},
     {"torch.ops.aten.", "aten.", CFX_SPELLING_OVERLOAD},
     {"torch.ops.higher_order.", "higher_order.", CFX_SPELLING_FUNCTION},
+    {"torch.ops.quantized_decomposed.", "quantized_decomposed.", CFX_SPELLING_OVERLOAD},
     {"torch.ops.transformers.", "transformers.", CFX_SPELLING_OVERLOAD},
     {"onnx:", "onnx:", CFX_SPELLING_ONNX},
     {"", "", CFX_SPELLING_FUNCTION},
@@ -214,10 +215,22 @@ static cfxi_op_name lookup_short(const char *name, size_t size)
     return found;
 }
 
+/* "aten.add": all overloads of an operator. */
+static bool is_packet(const char *name, size_t size)
+{
+    static const char *const homes[] = {"aten.", "quantized_decomposed."};
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+        const size_t n = strlen(homes[i]);
+        if (has_prefix(name, size, homes[i]))
+            return !memchr(name + n, '.', size - n);
+    }
+    return false;
+}
+
 /* "aten.add" is what its commonest overload is. */
 static cfxi_op_name lookup_packet(const char *name, size_t size)
 {
-    static const char *const overloads[] = {".default", ".Tensor", ".int", ".self"};
+    static const char *const overloads[] = {".default", ".Tensor", ".int", ".self", ".tensor"};
     cfxi_op_name found = {CFX_OPID_NONE, NULL};
     char text[CFX_SPELLING_SIZE];
     for (size_t i = 0; i < sizeof overloads / sizeof *overloads && !found.op; i++) {
@@ -275,8 +288,7 @@ cfxi_op_name cfxi_ops_op_lookup(const char *name, size_t size)
     if (n > 0 && text[0] == '.')
         return cfxi_ops_op_lookup_method(text + 1, n - 1);
     cfxi_op_name found = lookup_short(text, n);
-    bool packet = has_prefix(text, n, "aten.") && !memchr(text + 5, '.', n - 5);
-    return found.op || !packet ? found : lookup_packet(text, n);
+    return found.op || !is_packet(text, n) ? found : lookup_packet(text, n);
 }
 
 cfx_operator cfx_operator_parse(const char *name)

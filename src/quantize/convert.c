@@ -183,16 +183,16 @@ static cfx_node *by_scale(cfxi_convert *c, cfx_node *n, cfx_value x, const cfx_q
     if (c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero, c->err) != CFX_OK)
         return NULL;
     const cfx_value q[] = {x, scale, zero, low, high, dtype};
-    const cfx_value dq[] = {node_value(cfxi_quantize_call(
+    const cfx_value dq[] = {node_value(cfxi_quantize_add_call(
                                 c, n, DECOMPOSED "quantize_per_tensor.default", q, 6)),
                             scale, zero, low, high, dtype};
-    return cfxi_quantize_call(c, n, DECOMPOSED "dequantize_per_tensor.default", dq, 6);
+    return cfxi_quantize_add_call(c, n, DECOMPOSED "dequantize_per_tensor.default", dq, 6);
 }
 
 static cfx_value item(cfxi_convert *c, cfx_node *n, cfx_value tuple, int64_t i)
 {
     const cfx_value args[] = {tuple, cfx_value_int(i)};
-    return node_value(cfxi_quantize_call(c, n, "operator.getitem", args, 2));
+    return node_value(cfxi_quantize_add_call(c, n, "operator.getitem", args, 2));
 }
 
 static cfx_node *in_each_run(cfxi_convert *c, cfx_node *n, cfx_value x,
@@ -203,15 +203,15 @@ static cfx_node *in_each_run(cfxi_convert *c, cfx_node *n, cfx_value x,
     const char *choose = spec->symmetric ? DECOMPOSED "choose_qparams_symmetric.tensor"
                                          : DECOMPOSED "choose_qparams.tensor";
     const cfx_value range[] = {x, low, high, cfx_value_float(spec->eps), dtype};
-    const cfx_value both = node_value(cfxi_quantize_call(c, n, choose, range, 5));
+    const cfx_value both = node_value(cfxi_quantize_add_call(c, n, choose, range, 5));
     if (both.kind == CFX_KIND_INVALID)
         return NULL;
     const cfx_value scale = item(c, n, both, 0), zero = item(c, n, both, 1);
     const cfx_value q[] = {x, scale, zero, low, high, dtype};
-    const cfx_value dq[] = {node_value(cfxi_quantize_call(
+    const cfx_value dq[] = {node_value(cfxi_quantize_add_call(
                                 c, n, DECOMPOSED "quantize_per_tensor.tensor", q, 6)),
                             scale, zero, low, high, dtype};
-    return cfxi_quantize_call(c, n, DECOMPOSED "dequantize_per_tensor.tensor", dq, 6);
+    return cfxi_quantize_add_call(c, n, DECOMPOSED "dequantize_per_tensor.tensor", dq, 6);
 }
 
 /* float16 and back. */
@@ -303,6 +303,27 @@ static cfx_status convert_graph(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, convert_graph, c, err) : status;
 }
 
+/* A result that is returned in integers is not dequantized. */
+static cfx_status return_integers(cfxi_convert *c, cfx_graph *g)
+{
+    cfx_node *output = cfx_graph_last(g);
+    cfx_value v = output && output->op == CFX_OP_OUTPUT ? cfx_node_arg(output, 0)
+                                                        : cfx_value_invalid();
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    for (size_t i = 0; i < c->opts->n_outputs; i++) {
+        const size_t place = c->opts->outputs[i];
+        const cfx_value one = items && place < n ? items[place] : v;
+        cfx_node *dq = one.kind == CFX_KIND_NODE ? one.as.node : NULL;
+        if (!dq || cfx_node_operator(dq) != CFX_OPID_dequantize_per_tensor)
+            continue;
+        CFX_TRY(cfx_node_replace_input(output, dq, cfx_node_arg(dq, 0), c->err));
+        if (dq->n_users == 0)
+            CFX_TRY(cfx_graph_erase(g, dq, c->err));
+    }
+    return CFX_OK;
+}
+
 /* ---- what is not needed any more ----------------------------------------------------------------- */
 
 /* Collects what a graph still reads and calls, by identity. */
@@ -389,6 +410,8 @@ cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
                                "(prepare_fx), and run it on some inputs");
     if (status == CFX_OK)
         status = convert_graph(g, &c, c.err);
+    if (status == CFX_OK)
+        status = return_integers(&c, g);
     if (status == CFX_OK)
         status = remove_rest(&c, g);
     cfx_iter_end(&hold);

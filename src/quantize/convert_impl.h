@@ -27,7 +27,7 @@ cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char 
 
 /* A call of a function before `n`, with its location; the arguments are given away. NULL with
  * c->err set, also if one of them is INVALID. (convert_weights.c) */
-cfx_node *cfxi_quantize_call(cfxi_convert *c, cfx_node *before, const char *function,
+cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
                              const cfx_value *args, size_t n);
 /* The path of the observer of a layer's weights; NULL if it has none. (convert_weights.c) */
 const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,

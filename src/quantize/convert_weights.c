@@ -9,7 +9,7 @@
 
 #define DECOMPOSED "torch.ops.quantized_decomposed."
 
-cfx_node *cfxi_quantize_call(cfxi_convert *c, cfx_node *before, const char *function,
+cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
                              const cfx_value *args, size_t n)
 {
     const cfx_insert_point old = cfx_graph_insert_point(c->g);
@@ -189,7 +189,7 @@ static cfx_value integers(cfxi_convert *c, cfx_node *before, const char *base,
     if (!is_int4(spec))
         return packed;
     const cfx_value args[] = {packed, cfx_value_int(row_of(c, base))};
-    cfx_node *n = cfxi_quantize_call(c, before, "cfx.ops.unpack_int4", args, 2);
+    cfx_node *n = cfxi_quantize_add_call(c, before, "cfx.ops.unpack_int4", args, 2);
     return n ? cfx_value_node(n) : cfx_value_invalid();
 }
 
@@ -201,16 +201,16 @@ static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const char *base
     const cfx_value dtype = cfx_value_dtype(spec->dtype);
     if (spec->per == CFX_PER_TENSOR) {
         const cfx_value one[] = {q, scale, zero, low, high, dtype};
-        return cfxi_quantize_call(c, before, DECOMPOSED "dequantize_per_tensor.default", one, 6);
+        return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_tensor.default", one, 6);
     }
     const cfx_value s = reader(c, before, base, "_scale"), z = reader(c, before, base, "_zero");
     const cfx_value group[] = {q, s, z, low, high, dtype, cfx_value_int(spec->group),
                                cfx_value_dtype(CFX_DTYPE_FLOAT32)};
     const cfx_value channel[] = {q, s, z, cfx_value_int(spec->axis), low, high, dtype};
     if (spec->per == CFX_PER_GROUP)
-        return cfxi_quantize_call(c, before, DECOMPOSED "dequantize_per_channel_group.default",
+        return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_channel_group.default",
                                   group, 8);
-    return cfxi_quantize_call(c, before, DECOMPOSED "dequantize_per_channel.default", channel, 7);
+    return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_channel.default", channel, 7);
 }
 
 static cfx_node *from_half(cfxi_convert *c, cfx_node *before, const char *base)

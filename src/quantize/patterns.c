@@ -6,6 +6,8 @@
  */
 #include "prepare_impl.h"
 
+#include "analysis/control_flow_impl.h"
+
 /* ---- the tables ------------------------------------------------------------------------------ */
 
 #define STATIC CFXI_QUANTIZE_STATIC
@@ -110,6 +112,8 @@ static bool is_tensor_attribute(cfx_value name)
 static bool is_number(const cfxi_prepare *p, const cfx_node *n, cfx_operator op)
 {
     cfx_schema_param result, first;
+    if (n->op == CFX_OP_PLACEHOLDER)
+        return cfxi_base_pointers_get(&p->numbers, n) != NULL;
     if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
         return false;
     if (op == CFX_OPID_getattr)
@@ -124,6 +128,34 @@ static bool is_number(const cfxi_prepare *p, const cfx_node *n, cfx_operator op)
                            (strncmp(first.type, "Tensor", 6) == 0 ||
                             strncmp(first.type, "Any", 3) == 0);
     return takes_one && n->op == CFX_OP_CALL_FUNCTION && all_inputs_are_numbers(p, n);
+}
+
+static bool gives_number(const cfxi_prepare *p, cfx_value v)
+{
+    if (v.kind != CFX_KIND_NODE)
+        return true;
+    const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, v.as.node);
+    return f && f->number;
+}
+
+/* Remembers which inputs of the regions of a branch or loop are not tensors. */
+static cfx_status note_region_inputs(cfxi_prepare *p, cfx_node *n)
+{
+    cfxi_control c;
+    if (!cfxi_analysis_control_of(n, &c))
+        return CFX_OK;
+    for (size_t i = 0; i < c.n_regions; i++) {
+        size_t k = 0;
+        const size_t extra = cfxi_analysis_control_extra(&c);
+        cfx_node *in = cfxi_ir_next_input(c.regions[i], NULL);
+        for (; in; in = cfxi_ir_next_input(c.regions[i], in), k++) {
+            const bool number = k < extra || (k - extra < c.n &&
+                                              gives_number(p, c.operands[k - extra]));
+            if (number && !cfxi_base_pointers_set(&p->numbers, in, in, p->allocator))
+                return cfxi_base_nomem(p->err);
+        }
+    }
+    return CFX_OK;
 }
 
 /* ---- configurations --------------------------------------------------------------------------- */
@@ -251,7 +283,7 @@ static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
     if (!made)
         return cfxi_base_nomem(p->err);
     *made = f;
-    return CFX_OK;
+    return note_region_inputs(p, n);
 }
 
 cfx_status cfxi_quantize_look(cfxi_prepare *p)

@@ -286,24 +286,6 @@ static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
     return observe_result(p, n, &f);
 }
 
-/* Observes a value that the caller is to get in integers. */
-static cfx_status observe_output(cfxi_prepare *p, cfx_node *output, size_t place,
-                                 const cfx_qconfig *config)
-{
-    cfx_value v = cfx_node_arg(output, 0);
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    if (items && place < n)
-        v = items[place];
-    else if (place > 0 || items)
-        return CFX_OK;
-    if (v.kind != CFX_KIND_NODE || observed(p, v.as.node) || !config)
-        return CFX_OK;
-    cfx_node *from = observer_for(p, v.as.node, config, false);
-    return from ? cfx_node_replace_input(output, v.as.node, cfx_value_node(from), p->err)
-                : cfxi_base_failed(p->err, p->err->status);
-}
-
 /* Inputs that the caller says are quantized need no observer. */
 static cfx_status note_inputs(cfxi_prepare *p)
 {
@@ -400,5 +382,6 @@ cfx_status cfx_graph_prepare(cfx_graph *g, const cfx_module_tree *modules,
     if (status == CFX_OK)
         status = prepare_graph(g, &p, p.err);
     cfxi_base_map_free(&p.calls, sizeof(size_t), p.allocator);
+    cfxi_base_pointers_free(&p.numbers, p.allocator);
     return status;
 }

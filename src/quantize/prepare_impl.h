@@ -58,7 +58,7 @@ typedef struct cfxi_prepare {
     cfxi_pointers first;             /* a value's node -> the first observer of it */
     cfxi_hash_map calls;             /* identity of a module -> size_t: how many nodes call it */
     cfxi_quantize_order order;       /* of the calls of the graph at hand */
-    cfxi_pointers inputs;            /* of the graph that are quantized: themselves */
+    cfxi_pointers numbers;           /* inputs of regions that are not tensors: themselves */
     size_t next;                     /* the number of the next observer */
     cfx_error *err;                  /* never NULL */
 } cfxi_prepare;
