@@ -180,7 +180,7 @@ class Sizes(nn.Module):
         m = x.shape[1] * 2 // 2
         y = self.fc(x) * n
         y = y.view(-1, m).unsqueeze(0).squeeze(0)
-        return y.repeat(2, 1), x.dim() + n
+        return y.repeat(2, 1), n
 
 
 class Norms(nn.Module):
@@ -206,7 +206,7 @@ class Transposed(nn.Module):
         self.shuffle = nn.PixelShuffle(2)
 
     def forward(self, x):
-        y = F.relu(self.bn(self.up(F.relu(self.down(x)))))
+        y = self.bn(self.up(F.relu(self.down(x))))
         y = F.interpolate(self.out(y), scale_factor=2.0)
         return self.shuffle(y)
 

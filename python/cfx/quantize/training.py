@@ -15,19 +15,22 @@ class QuantizedTraining:
 
     float_class: type[nn.Module]
     weight_fake_quant: Any
-    bn: Any = None
+
+    @property
+    def _norm(self) -> Any:
+        modules: Any = self.__dict__["_modules"]
+        return modules.get("bn")
 
     def _apply_weight(self, x: torch.Tensor, weight: torch.Tensor, bias: Any) -> torch.Tensor:
         raise NotImplementedError
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         layer: Any = self
-        if self.bn is None:
+        norm = self._norm
+        if norm is None:
             return self._apply_weight(x, self.weight_fake_quant(layer.weight), layer.bias)
-        norm = self.bn
-        factor = (norm.running_var + norm.eps).rsqrt()
-        if norm.weight is not None:
-            factor = factor * norm.weight
+        deviation = torch.sqrt(norm.running_var + norm.eps)
+        factor = (1.0 if norm.weight is None else norm.weight) / deviation
         by_row = [-1] + [1] * (layer.weight.dim() - 1)
         by_channel = [1, -1] + [1] * (layer.weight.dim() - 2)
         weight = self.weight_fake_quant(layer.weight * factor.reshape(by_row))
@@ -46,7 +49,7 @@ class QuantizedTraining:
             {k: v for k, v in layer.__dict__.items() if not k.startswith("_") or k == "_reversed_"
              "padding_repeated_twice"})  # fmt: skip
         weight, bias = layer.weight, layer._parameters.get("bias")
-        norm = self.bn
+        norm = self._norm
         if norm is not None:
             fold = fuse_linear_bn_weights if isinstance(layer, nn.Linear) else fuse_conv_bn_weights
             weight, bias = fold(weight, bias, norm.running_mean, norm.running_var, norm.eps,
@@ -130,7 +133,7 @@ def trained_layer(layer: nn.Module, norm: nn.Module | None, qconfig: Any) -> nn.
     made.__dict__.update({k: v for k, v in layer.__dict__.items()})
     made._modules = dict(layer._modules)
     if norm is not None:
-        made.bn = norm
+        made.add_module("bn", norm)
     made.weight_fake_quant = qconfig.weight()
     return made
 

@@ -398,6 +398,8 @@ typedef struct module_view {
     module_state *st;
     PyObject *root;     /* borrowed */
     PyObject *own;      /* {id: module}: copies of what lay on the way to what was changed */
+    PyObject *gone;     /* [module]: those that others replaced. They live as long as this does: an
+                           identity is an address, which nothing else may get meanwhile */
     PyObject *names;    /* {class: its public name} */
     PyObject *last;     /* the module that was asked for last, or NULL: mostly it is asked again */
     char last_path[200];
