@@ -43,6 +43,7 @@ ROOMS = {
     KERNELS + "norm": "",
     KERNELS + "loss": "",
     KERNELS + "random": "",
+    KERNELS + "quantize": "",
     KERNELS + "python": "",
     "backend": "",
     "analysis": "effect embed/context",
@@ -53,7 +54,7 @@ ROOMS = {
     "guard": "guard guard.def embed/guard",
     "plan": "compile profile",
     "split": "embed/split embed/partition embed/placement",
-    "check": "embed/check embed/repeated embed/stats",
+    "check": "compare embed/check embed/repeated embed/stats",
     "format": "weights package embed/weights",
     "capture": "options scope module capture operators signature executable freeze",
     "onnx": "onnx",
@@ -68,8 +69,8 @@ ROOMS = {
     "emit/c": "",
 }
 # What the internal functions of a room are called, where that is not the last part of its path.
-PREFIX = {"runtime": "rt", "runtime/loops": "rt", "script/evaluate": "eval",
-          "emit/python": "emit_py", "emit/c": "emit_c"}
+PREFIX = {"runtime": "rt", "runtime/loops": "rt", KERNELS + "quantize": "integer",
+          "script/evaluate": "eval", "emit/python": "emit_py", "emit/c": "emit_c"}
 ROWS = ("cfxi_rule_", "cfxi_kernel_", "cfxi_pass_lower")  # functions that a table names
 APART = ("emit/c", "emit/python")  # what both need is in the room above them
 UMBRELLAS = {"cfx.h", "embed/embed.h"}

@@ -31,6 +31,7 @@
 #include <cfx/compile.h>
 #include <cfx/profile.h>
 #include <cfx/guard.h>
+#include <cfx/compare.h>
 #include <cfx/session.h>
 #include <cfx/library.h>
 

@@ -36,25 +36,67 @@ typedef enum cfx_observer_kind {
 typedef enum cfx_quantize_per {
     CFX_PER_TENSOR,
     CFX_PER_CHANNEL,  /* of dimension `axis` */
-    CFX_PER_GROUP     /* of `group` elements of the last dimension, of each row */
+    CFX_PER_GROUP     /* of `group` elements of the last dimension, of each row; the last group may
+                         be shorter */
 } cfx_quantize_per;
 
 /* All zero: the value stays float. cfx_quantize_spec_default fills in what is usual. */
 typedef struct cfx_quantize_spec {
     cfx_observer_kind observer;
-    cfx_dtype dtype;         /* UINT8, INT8, INT32; FLOAT16: rounded, no scale */
+    cfx_dtype dtype;         /* UINT8, INT8, UINT16, INT16, INT32; FLOAT16: rounded, no scale */
     int64_t low, high;       /* the integers: 0..255, -128..127; -8..7 is int4 */
     cfx_quantize_per per;
     int64_t axis;
     int64_t group;
-    bool symmetric;          /* the zero point is the middle of low and high */
+    bool symmetric;          /* the zero point is the middle of low and high: 128 of 0..255 */
     double eps;              /* the least scale */
     double averaging;        /* MOVING_AVERAGE: how much of the new range counts: 0.01 */
     int64_t bins;            /* HISTOGRAM, PERCENTILE: 2048 */
     double percentile;       /* PERCENTILE: 99.99 */
     double scale;            /* FIXED */
-    int64_t zero;            /* FIXED */
+    int64_t zero;            /* FIXED; or, symmetric, another zero point than the middle */
 } cfx_quantize_spec;
+
+/* What is usual: all integers of the type, eps 2^-23, and the values written above. Per tensor and
+ * affine. */
+CFX_API void cfx_quantize_spec_default(cfx_quantize_spec *spec, cfx_observer_kind observer,
+                                       cfx_dtype dtype);
+
+/* ---- observers ------------------------------------------------------------------------------ */
+
+/* What was seen of one value. One thread at a time. */
+typedef struct cfx_observer cfx_observer;
+
+/* NULL with *err set: CFX_E_VALUE for a spec that contradicts itself, with the field; CFX_E_NOMEM.
+ * The allocator (NULL: malloc) must outlive it. */
+CFX_API cfx_observer *cfx_observer_new(const cfx_quantize_spec *spec,
+                                       const cfx_allocator *allocator, cfx_error *err);
+CFX_API void cfx_observer_free(cfx_observer *o);  /* NULL is allowed */
+CFX_API const cfx_quantize_spec *cfx_observer_spec(const cfx_observer *o);
+
+/* Takes the elements of a tensor of floats into account, whatever its strides. Elements that are
+ * not finite are counted and otherwise ignored; an empty tensor changes nothing. CFX_E_TYPE for
+ * other types; CFX_E_SHAPE if the channels are not as many as before. */
+CFX_API cfx_status cfx_observer_observe(cfx_observer *o, const cfx_tensor *x, cfx_error *err);
+/* How many elements it has seen, and how many of them were not finite. */
+CFX_API int64_t cfx_observer_seen(const cfx_observer *o);
+CFX_API int64_t cfx_observer_not_finite(const cfx_observer *o);
+
+/* As if it had also seen what `from` has, which has the same spec: that of another process or
+ * thread. A moving average becomes the mean, weighted by calls. */
+CFX_API cfx_status cfx_observer_merge(cfx_observer *o, const cfx_observer *from, cfx_error *err);
+
+/* The scales (float32) and zero points (int64), of one element or one for each channel; of groups,
+ * [channels, groups]. CFX_E_VALUE if nothing was observed. A channel that is constant, or 0, has a
+ * scale of at least eps. */
+CFX_API cfx_status cfx_observer_scales(const cfx_observer *o, cfx_tensor **scale,
+                                       cfx_tensor **zero, cfx_error *err);
+
+/* What it has seen, as tensors by name ("min_val", "max_val", "histogram", as PyTorch's observers
+ * name them), and back: CFX_E_KEY, CFX_E_TYPE or CFX_E_SHAPE for what does not belong to its
+ * spec. */
+CFX_API cfx_state *cfx_observer_save(const cfx_observer *o, cfx_error *err);
+CFX_API cfx_status cfx_observer_load(cfx_observer *o, const cfx_state *state, cfx_error *err);
 
 /* ---- configurations and rules --------------------------------------------------------------- */
 

@@ -45,7 +45,7 @@ typedef struct cfxi_post {
 } cfxi_post;
 
 typedef enum cfxi_problem_kind {
-    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM
+    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM, CFXI_WEIGHT_ONLY
 } cfxi_problem_kind;
 
 /* float32. Strides are in elements.
@@ -60,12 +60,19 @@ typedef enum cfxi_problem_kind {
  *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
  *                value together
  *   LSTM         layers in one direction, steps first; all tensors are contiguous: `lstm`
+ *   WEIGHT_ONLY  a product whose w[k][n] = (code - zero point) * scale of the group that k is in:
+ *                `weight_only`
  * With the precision BF16, products and convolutions round both operands to bfloat16; but not those
  * of each channel alone, which read memory for most of their time. */
 typedef struct cfxi_onednn cfxi_onednn;
 typedef struct cfxi_lstm {
     int64_t steps, batch, input, hidden, layers;
 } cfxi_lstm;
+typedef struct cfxi_weight_only_form {
+    int bits;       /* of a code: 8 or 4 */
+    int64_t group;  /* elements of k with one scale; the last group may have fewer */
+    bool zeros;     /* there are zero points */
+} cfxi_weight_only_form;
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
@@ -90,6 +97,7 @@ typedef struct cfxi_problem {
     double scale;             /* ATTENTION */
     bool causal;
     cfxi_lstm lstm;
+    cfxi_weight_only_form weight_only;
     bool has_bias;
     size_t num_posts;
     cfxi_post posts[CFXI_MOST_POSTS];
@@ -115,7 +123,9 @@ typedef struct cfxi_constants {
     cfx_runtime *rt;  /* whose threads pack; NULL: this one alone */
     const float *factors, *shifts;  /* of x; k of each */
     /* ATTENTION: the mask, if it does not change. LSTM: h and c, if they do not change, and of each
-     * layer the weights of input and state and their biases. What is not there is NULL. */
+     * layer the weights of input and state and their biases. WEIGHT_ONLY: the codes, int8 [n, k] or
+     * two in a byte [n, (k + 1) / 2]; scales, float32, and zero points, [n] or [n, groups]. What is
+     * not there is NULL. */
     cfx_tensor *const *tensors;
 } cfxi_constants;
 
@@ -158,7 +168,7 @@ struct cfxi_kernel {
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
     cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_chain, cfxi_backend_attention,
-    cfxi_backend_lstm;
+    cfxi_backend_lstm, cfxi_backend_weight_only;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@ static const cfxi_candidate all[] = {
     {"convolution", &cfxi_backend_convolution, CFXI_ALLOW_BUILT_IN},
     {"winograd", &cfxi_backend_winograd, CFXI_ALLOW_BUILT_IN},
     {"bf16", &cfxi_backend_bf16, CFXI_ALLOW_BUILT_IN},
+    {"weight_only", &cfxi_backend_weight_only, CFXI_ALLOW_BUILT_IN},
     {"oneDNN", &cfxi_backend_onednn, CFXI_ALLOW_ONEDNN},
 };
 

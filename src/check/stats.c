@@ -2,6 +2,7 @@
  *
  * Needs: nothing. Keeps: everything.
  */
+#include "check_impl.h"
 #include "analysis/analysis_impl.h"
 #include "dim/dim_impl.h"
 #include "ops/ops_impl.h"
@@ -136,26 +137,32 @@ static const char *class_of(const cfx_node *n, const char *path, size_t size)
     return cfx_graph_stack_type(n->graph, n->scope);
 }
 
+const char *cfxi_check_callee(const cfx_node *n, size_t *size, cfx_operator *op)
+{
+    const char *name = cfx_node_target(n, size, NULL);
+    *op = cfx_node_operator(n);
+    if (!name) {
+        name = "(no name)";
+        *size = strlen(name);
+    }
+    if (n->op == CFX_OP_CALL_MODULE) {
+        const char *class_name = class_of(n, name, *size);
+        *op = class_name ? cfxi_ops_of_class(class_name) : CFX_OPID_NONE;
+        name = class_name ? class_name : "(module)";
+    }
+    if (*op != CFX_OPID_NONE)
+        name = cfx_operator_name(*op);
+    if (*op != CFX_OPID_NONE || n->op == CFX_OP_CALL_MODULE)
+        *size = strlen(name);
+    return name;
+}
+
 /* Objects without a name are counted as one. */
 static cfx_status count_call(memory *m, const cfx_node *n, cfx_error *err)
 {
     size_t size = 0;
-    const char *name = cfx_node_target(n, &size, NULL);
-    cfx_operator op = cfx_node_operator(n);
-    if (!name) {
-        name = "(no name)";
-        size = strlen(name);
-    }
-    if (n->op == CFX_OP_CALL_MODULE) {
-        const char *class_name = class_of(n, name, size);
-        op = class_name ? cfxi_ops_of_class(class_name) : CFX_OPID_NONE;
-        name = class_name ? class_name : "(module)";
-        size = strlen(name);
-    }
-    if (op != CFX_OPID_NONE) {
-        name = cfx_operator_name(op);
-        size = strlen(name);
-    }
+    cfx_operator op;
+    const char *name = cfxi_check_callee(n, &size, &op);
     entry *e = find_row(m, name, size, op);
     if (!e)
         return cfxi_base_nomem(err);

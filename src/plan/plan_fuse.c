@@ -21,27 +21,55 @@ static int64_t row_of(const cfx_tensor *t)
 }
 
 /* x [..., k] and out [..., n] as matrices. */
-static bool begin_product(cfxi_fusion *u, const cfxi_step *s, const cfx_tensor *x,
-                          const cfx_tensor *w, bool turned)
+static bool begin_rows(cfxi_fusion *u, const cfxi_step *s, const cfx_tensor *x, int64_t n)
 {
     const cfx_tensor *out = s->results[0].as.tensor;
-    if (!x || x->dtype != CFX_DTYPE_FLOAT32 || !x->storage->planned || !cfxi_plan_is_constant(w) ||
-        w->ndim != 2 || x->ndim < 1 || row_of(x) == 0 || row_of(out) == 0 ||
-        out->ndim != x->ndim || cfxi_tensor_numel(out) == 0)
+    if (!x || x->dtype != CFX_DTYPE_FLOAT32 || !x->storage->planned || x->ndim < 1 ||
+        row_of(x) == 0 || row_of(out) == 0 || out->ndim != x->ndim ||
+        cfxi_tensor_numel(out) == 0 || x->size[x->ndim - 1] == 0)
         return false;
-    const size_t k = turned ? 1 : 0;  /* which dimension of w is summed over */
-    u->w = w;
-    u->problem.kind = CFXI_PRODUCT;
-    u->problem.k = w->size[k];
-    u->problem.n = w->size[1 - k];
-    if (u->problem.k == 0 || x->size[x->ndim - 1] != u->problem.k)
-        return false;
+    u->problem.k = x->size[x->ndim - 1];
+    u->problem.n = n;
     u->problem.m = cfxi_tensor_numel(x) / u->problem.k;
     u->problem.x_row = row_of(x);
     u->problem.out_row = row_of(out);
+    u->columns = n;
+    return true;
+}
+
+static bool begin_product(cfxi_fusion *u, const cfxi_step *s, const cfx_tensor *x,
+                          const cfx_tensor *w, bool turned)
+{
+    const size_t k = turned ? 1 : 0;  /* which dimension of w is summed over */
+    if (!cfxi_plan_is_constant(w) || w->ndim != 2 || !begin_rows(u, s, x, w->size[1 - k]) ||
+        w->size[k] != u->problem.k)
+        return false;
+    u->w = w;
+    u->problem.kind = CFXI_PRODUCT;
     u->problem.w_k = w->stride[k] / 4;
     u->problem.w_n = w->stride[1 - k] / 4;
-    u->columns = u->problem.n;
+    return true;
+}
+
+/* Weights of 8 or 4 bits, their scales and zero points. */
+static bool begin_weight_only(cfxi_fusion *u, const cfxi_step *s)
+{
+    enum { X, CODES, GROUP = 5 };  /* scales and zero points follow the codes, then the bias */
+    const int64_t group = s->args[GROUP].as.i;
+    for (size_t i = 0; i < 3; i++) {
+        u->tensors[i] = cfxi_plan_tensor_arg(s, CODES + i);
+        if (!(i == 2 && cfxi_plan_is_none(s, CODES + i)) && !cfxi_plan_is_known(u->tensors[i]))
+            return false;
+    }
+    if (u->tensors[1]->dtype != CFX_DTYPE_FLOAT32 ||
+        !begin_rows(u, s, cfxi_plan_tensor_arg(s, X), u->tensors[0]->size[0]))
+        return false;
+    u->w = u->tensors[0];
+    u->problem.kind = CFXI_WEIGHT_ONLY;
+    u->problem.weight_only = (cfxi_weight_only_form){
+        .bits = u->w->dtype == CFX_DTYPE_INT8 ? 8 : 4,
+        .group = u->tensors[1]->ndim > 1 ? group : u->problem.k,
+        .zeros = u->tensors[2] != NULL};
     return true;
 }
 
@@ -114,6 +142,10 @@ static bool begin(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s)
     case CFX_OPID_matmul: case CFX_OPID_mm:
         ok = begin_product(u, s, cfxi_plan_tensor_arg(s, 0), cfxi_plan_tensor_arg(s, 1), false);
         break;
+    case CFX_OPID_weight_linear:
+        ok = begin_weight_only(u, s);
+        bias = 4;
+        break;
     case CFX_OPID_conv2d: case CFX_OPID_convolution:
         ok = begin_conv(u, s, f->rt);
         break;
@@ -150,8 +182,8 @@ static float *own_floats(const cfxi_fuser *f, const cfxi_fusion *u, float **floa
 static bool take_factors(const cfxi_fuser *f, cfxi_fusion *u, const double *scale,
                          const double *bias)
 {
-    if (u->problem.num_posts > 0 || (scale && !own_floats(f, u, &u->scale, 1)) ||
-        !own_floats(f, u, &u->bias, 0))
+    if (u->problem.num_posts > 0 || (scale && u->problem.kind == CFXI_WEIGHT_ONLY) ||
+        (scale && !own_floats(f, u, &u->scale, 1)) || !own_floats(f, u, &u->bias, 0))
         return false;
     for (int64_t i = 0; i < u->columns; i++) {
         if (scale)
@@ -169,7 +201,7 @@ static bool find_vector(const cfxi_fuser *f, const cfxi_fusion *u, const cfxi_st
     const bool first = s->args[0].kind == CFX_DATUM_TENSOR &&
                        cfxi_plan_number(f->plan, s->args[0].as.tensor) != CFXI_NONE;
     const cfx_tensor *v = cfxi_plan_tensor_arg(s, first ? 1 : 0);
-    const size_t column = u->problem.kind == CFXI_PRODUCT ? out->ndim - 1 : 1;
+    const size_t column = u->problem.kind == CFXI_CONVOLUTION ? 1 : out->ndim - 1;
     if ((s->op != CFX_OPID_add && s->op != CFX_OPID_mul) || !cfxi_plan_is_constant(v) ||
         (s->op == CFX_OPID_add && s->args[2].as.i != 1) || v->ndim > out->ndim ||
         cfxi_tensor_numel(v) != u->columns || v->ndim + column < out->ndim)
@@ -199,7 +231,7 @@ static bool fits(const cfxi_fuser *f, const cfxi_fusion *u, const cfx_tensor *t)
     const cfx_tensor *so_far = cfxi_plan_tensor(f->plan, u->out)->header;
     if (t->dtype != CFX_DTYPE_FLOAT32)
         return false;
-    if (u->problem.kind == CFXI_PRODUCT)
+    if (u->problem.kind != CFXI_CONVOLUTION)
         return is_flat(t, so_far) ||
                (cfxi_plan_lie_in_order(t, so_far) && t->size[t->ndim - 1] == u->problem.n &&
                 row_of(t) > 0);
@@ -244,7 +276,7 @@ static bool take_constants(const cfxi_fuser *f, cfxi_fusion *u, uint32_t step)
 /* Strides of an operand beside those of the result: both have columns or channels side by side. */
 static bool find_rows(const cfxi_fusion *u, const cfx_tensor *t, int64_t rows[3])
 {
-    if (u->problem.kind == CFXI_PRODUCT) {
+    if (u->problem.kind != CFXI_CONVOLUTION) {
         rows[0] = cfx_tensor_is_contiguous(t) ? u->problem.n : row_of(t);
         return rows[0] > 0;
     }
@@ -339,7 +371,7 @@ static bool reads_as_it_lies(const cfxi_fuser *f, const cfxi_fusion *u, const cf
                 e->args[k] != CFXI_NONE ? cfxi_plan_tensor(f->plan, e->args[k]) : NULL;
             if (t && t->memory == memory &&
                 (t->offset != 0 || !(cfxi_plan_lie_alike(t->header, so_far) ||
-                                     (u->problem.kind == CFXI_PRODUCT &&
+                                     (u->problem.kind != CFXI_CONVOLUTION &&
                                       is_flat(t->header, so_far)))))
                 return false;
         }
@@ -408,7 +440,7 @@ static void set_rows(const cfxi_fuser *f, cfxi_fusion *u, uint32_t begun)
     cfxi_problem *p = &u->problem;
     if (cfxi_plan_lie_alike(out, cfxi_plan_tensor(f->plan, begun)->header))
         return;
-    if (p->kind == CFXI_PRODUCT) {
+    if (p->kind != CFXI_CONVOLUTION) {
         p->out_row = cfx_tensor_is_contiguous(out) ? p->n : row_of(out);
         return;
     }
@@ -457,6 +489,15 @@ static cfx_status replace(cfxi_fuser *f, cfxi_fusion *u, const cfxi_backend *bac
     return CFX_OK;
 }
 
+/* Whether its weights are some that all plans of the program have. */
+static bool lasts(const cfxi_fuser *f, const cfxi_fusion *u)
+{
+    for (size_t i = 0; i < sizeof u->tensors / sizeof *u->tensors; i++)
+        if (u->tensors[i] && !cfxi_base_pointers_get(f->how->weights, u->tensors[i]->storage))
+            return false;
+    return cfxi_base_pointers_get(f->how->weights, u->w->storage) != NULL;
+}
+
 static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
 {
     const cfx_allocator *allocator = f->plan->allocator;
@@ -471,11 +512,11 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
         const cfxi_choosing choosing = {.tuner = f->how->tuner, .rt = f->rt};
         u.problem.onednn = f->how->onednn;
         const cfxi_backend *backend = cfxi_backend_choose(&u.problem, &choosing, &why);
-        const bool lasts = cfxi_base_pointers_get(f->how->weights, u.w->storage) != NULL;
         const cfxi_constants constants = {.w = (const float *)(const void *)u.w->data,
                                           .bias = u.bias, .scale = u.scale,
-                                          .packs = lasts ? f->how->packs : NULL,
-                                          .factors = u.factors, .shifts = u.shifts, .rt = f->rt};
+                                          .packs = lasts(f, &u) ? f->how->packs : NULL,
+                                          .tensors = u.tensors, .factors = u.factors,
+                                          .shifts = u.shifts, .rt = f->rt};
         if (backend)
             status = replace(f, &u, backend, &constants);
         else if (why.status != CFX_OK)  /* interrupted */

@@ -19,6 +19,7 @@ enum { CFXI_FUSED_STEPS = 24 };  /* that become one */
 typedef struct cfxi_fusion {
     cfxi_problem problem;
     const cfx_tensor *w;
+    cfx_tensor *tensors[3];  /* of weights of 8 or 4 bits: codes, scales, zero points or NULL */
     uint32_t x, out;         /* numbers of tensors */
     uint32_t steps[CFXI_FUSED_STEPS];  /* it stands for these, in the place of the last */
     size_t num_steps;
@@ -37,11 +38,15 @@ static inline bool cfxi_plan_is_none(const cfxi_step *s, size_t i)
            s->args[i].kind == CFX_DATUM_INVALID;
 }
 
-/* A float32 tensor whose elements are known while planning. */
+/* A tensor whose elements are known while planning, */
+static inline bool cfxi_plan_is_known(const cfx_tensor *t)
+{
+    return t && cfxi_rt_can_read(t) && cfxi_tensor_has_whole_strides(t);
+}
+/* and one of float32. */
 static inline bool cfxi_plan_is_constant(const cfx_tensor *t)
 {
-    return t && t->dtype == CFX_DTYPE_FLOAT32 && cfxi_rt_can_read(t) &&
-           cfxi_tensor_has_whole_strides(t);
+    return cfxi_plan_is_known(t) && t->dtype == CFX_DTYPE_FLOAT32;
 }
 
 static inline float cfxi_plan_element_of(const cfx_tensor *t, int64_t i)

@@ -17,7 +17,8 @@ bool cfxi_plan_keeps_layout(cfx_operator op, bool divides)
     case CFX_OPID_max_pool2d: case CFX_OPID_avg_pool2d: case CFX_OPID_adaptive_avg_pool2d:
     case CFX_OPID_dropout: case CFX_OPID_cat: case CFX_OPID_mean:
     case CFX_OPID_transpose: case CFX_OPID_permute: case CFX_OPID_layer_norm:
-    case CFX_OPID_linear: case CFX_OPID_getitem: case CFX_OPID_interpolate: case CFX_OPID_pad:
+    case CFX_OPID_linear: case CFX_OPID_weight_linear: case CFX_OPID_getitem:
+    case CFX_OPID_interpolate: case CFX_OPID_pad:
     case CFX_OPID_size: case CFX_OPID_conv_transpose2d:
         return true;
     default:

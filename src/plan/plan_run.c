@@ -294,7 +294,7 @@ static double flops_of(const cfxi_step *step, const ready_step *ready)
     if (!p)
         return (double)cfxi_rt_flops(&ready->call, step->op, step->num_args, step->results[0]);
     switch (p->kind) {
-    case CFXI_PRODUCT: case CFXI_ATTENTION:
+    case CFXI_PRODUCT: case CFXI_ATTENTION: case CFXI_WEIGHT_ONLY:
         return 2.0 * (double)p->m * (double)p->n * (double)p->k;
     case CFXI_CHAIN: return (double)p->m * (double)p->chain->num_ops;
     case CFXI_LSTM: return lstm_flops(&p->lstm);

@@ -6,42 +6,6 @@
 
 #include <cfx/quantize.h>
 
-/* ---- observers ------------------------------------------------------------------------------ */
-
-/* What was seen of one value. One thread at a time. */
-typedef struct cfx_observer cfx_observer;
-
-/* NULL with *err set: CFX_E_VALUE for a spec that contradicts itself, with the field; CFX_E_NOMEM.
- * The allocator (NULL: malloc) must outlive it. */
-CFX_API cfx_observer *cfx_observer_new(const cfx_quantize_spec *spec,
-                                       const cfx_allocator *allocator, cfx_error *err);
-CFX_API void cfx_observer_free(cfx_observer *o);  /* NULL is allowed */
-CFX_API const cfx_quantize_spec *cfx_observer_spec(const cfx_observer *o);
-
-/* Takes the elements of a tensor of floats into account, whatever its strides. Elements that are
- * not finite are counted and otherwise ignored; an empty tensor changes nothing. CFX_E_TYPE for
- * other types; CFX_E_SHAPE if the channels are not as many as before. */
-CFX_API cfx_status cfx_observer_observe(cfx_observer *o, const cfx_tensor *x, cfx_error *err);
-/* How many elements it has seen, and how many of them were not finite. */
-CFX_API int64_t cfx_observer_seen(const cfx_observer *o);
-CFX_API int64_t cfx_observer_not_finite(const cfx_observer *o);
-
-/* As if it had also seen what `from` has, which has the same spec: that of another process or
- * thread. A moving average becomes the mean, weighted by calls. */
-CFX_API cfx_status cfx_observer_merge(cfx_observer *o, const cfx_observer *from, cfx_error *err);
-
-/* The scales (float32) and zero points (int64), of one element or one for each channel; of groups,
- * [channels, groups]. CFX_E_VALUE if nothing was observed. A channel that is constant, or 0, has a
- * scale of at least eps. */
-CFX_API cfx_status cfx_observer_scales(const cfx_observer *o, cfx_tensor **scale,
-                                       cfx_tensor **zero, cfx_error *err);
-
-/* What it has seen, as tensors by name ("min_val", "max_val", "histogram", as PyTorch's observers
- * name them), and back: CFX_E_KEY, CFX_E_TYPE or CFX_E_SHAPE for what does not belong to its
- * spec. */
-CFX_API cfx_state *cfx_observer_save(const cfx_observer *o, cfx_error *err);
-CFX_API cfx_status cfx_observer_load(cfx_observer *o, const cfx_state *state, cfx_error *err);
-
 /* ---- which configuration a node has (rules.c, rules_node.c) --------------------------------- */
 
 /* What is called, and where: all that a rule looks at. */

@@ -393,4 +393,11 @@ ELSEWHERE = {
                      "randperm", "gumbel_softmax", "normal_numbers"),
                     "test_distributions, in test_operators.py"),
     "grouped_mm_fallback": "models that are lowered",
+    **dict.fromkeys(("quantize_per_tensor", "quantize_per_tensor_tensor",
+                     "quantize_per_tensor_tensor2", "dequantize_per_tensor",
+                     "dequantize_per_tensor_tensor", "dequantize_per_tensor_tensor2",
+                     "quantize_per_channel", "dequantize_per_channel", "integer_linear",
+                     "integer_conv", "integer_matmul", "integer_add", "integer_mul",
+                     "integer_mean", "integer_avg_pool", "integer_table"),
+                    "test_quantized_rows.py: bit by bit"),
 }

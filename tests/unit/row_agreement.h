@@ -25,23 +25,43 @@ typedef struct lie {
     int64_t gap;
 } lie;
 
-/* Floats in memory of exactly their size, so that reading past the end is caught. */
-static inline cfx_datum random_floats(const int64_t *sizes, size_t ndim, lie l)
+/* Elements of `item` bytes from the first to the last of a tensor; its strides. */
+static inline int64_t lay_out(const int64_t *sizes, size_t ndim, lie l, int64_t item,
+                              int64_t *strides)
 {
-    int64_t strides[CFX_MAX_DIMS];
     int64_t next = 1;
     int64_t last = 0;
     for (size_t i = ndim; i-- > 0;) {
         const size_t d = l.order ? (size_t)l.order[i] : i;
-        strides[d] = next * (int64_t)sizeof(float);
+        strides[d] = next * item;
         last += (sizes[d] - 1) * next;
         next = next * sizes[d] + (i == ndim - 1 ? l.gap : 0);
     }
-    float *data = malloc((size_t)(last < 0 ? 1 : last + 1) * sizeof *data);
-    for (int64_t i = 0; i <= last; i++)
+    return last < 0 ? 1 : last + 1;
+}
+
+/* Floats in memory of exactly their size, so that reading past the end is caught. */
+static inline cfx_datum random_floats(const int64_t *sizes, size_t ndim, lie l)
+{
+    int64_t strides[CFX_MAX_DIMS];
+    const int64_t count = lay_out(sizes, ndim, l, (int64_t)sizeof(float), strides);
+    float *data = malloc((size_t)count * sizeof *data);
+    for (int64_t i = 0; i < count; i++)
         data[i] = draw_scale * (float)(draw(4001) - 2000) / 700;
     return cfx_datum_tensor(cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, sizes, strides, ndim, data,
                                                    false, free, data, NULL, NULL));
+}
+
+/* Likewise all values of uint8 or int8. */
+static inline cfx_datum random_bytes(cfx_dtype dtype, const int64_t *sizes, size_t ndim, lie l)
+{
+    int64_t strides[CFX_MAX_DIMS];
+    const int64_t count = lay_out(sizes, ndim, l, 1, strides);
+    uint8_t *data = malloc((size_t)count);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (uint8_t)draw(256);
+    return cfx_datum_tensor(cfx_tensor_from_memory(dtype, sizes, strides, ndim, data, false, free,
+                                                   data, NULL, NULL));
 }
 
 /* Puts `x` somewhere among the elements. */

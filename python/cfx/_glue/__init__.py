@@ -2,6 +2,7 @@
 
 Nothing here is for users. cfx._core calls these functions by name (python/src/base/host.c).
 """
+import importlib
 import inspect
 import sys
 import time
@@ -48,6 +49,8 @@ def find_operator(name):
     operator, _, overload = rest.partition(".")
     if torch is None or not (space.isidentifier() and operator.isidentifier()):
         return None
+    if space == "quantized_decomposed":
+        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers them
     if space == "higher_order":
         return None if overload else torch._ops._higher_order_ops.get(operator)
     known = None if hasattr(type(torch.ops), space) else _overloads(torch, space, operator)

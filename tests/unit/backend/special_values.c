@@ -186,8 +186,10 @@ static void check_pixels(cfx_runtime *rt)
     static const float weights[COUNT] = {0.5f, -1, 0, 2, 0.25f};
     float all[COUNT][RUN + 1];
     const float *x[COUNT];
+    const char *bytes[COUNT];
     for (int p = 0; p < COUNT; p++) {
         x[p] = all[p] + 1;
+        bytes[p] = (const char *)x[p];
         for (int i = 0; i < RUN; i++)
             all[p][1 + i] = value_of(i / (p + 1) + 3 * p);
     }
@@ -195,10 +197,10 @@ static void check_pixels(cfx_runtime *rt)
         float y[RUN + 1], z[RUN + 1];
         fill_run(y + 1, 40, NAN);
         fill_run(z + 1, 40, NAN);
-        const cfxi_windows want = {.x = x, .count = COUNT, .n = RUN, .more = more, .y = y + 1,
-                                   .windows = 1};
+        const cfxi_windows want = {.x = bytes, .count = COUNT, .n = RUN, .more = more,
+                                   .y = (char *)(y + 1), .windows = 1};
         cfxi_windows got = want;
-        got.y = z + 1;
+        got.y = (char *)(z + 1);
         plain->most(&want);
         fast->most(&got);
         CHECK(are_same(y + 1, z + 1, RUN));

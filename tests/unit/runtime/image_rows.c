@@ -37,6 +37,24 @@ TEST(windows)
     }
 }
 
+/* The largest of 8-bit integers, of up to more channels than are in any vector. */
+TEST(windows_of_bytes)
+{
+    for (int i = 0; i < 60; i++) {
+        const int64_t s[] = {1 + draw(2), 1 + draw(i < 20 ? 150 : 40), 1 + draw(12), 1 + draw(12)};
+        const int64_t kernel[] = {1 + draw(s[2] < 9 ? s[2] : 9), 1 + draw(s[3] < 9 ? s[3] : 9)};
+        cfx_datum args[] = {random_bytes(draw(2) ? CFX_DTYPE_INT8 : CFX_DTYPE_UINT8, s, 4,
+                                         (lie){draw(4) ? last : NULL, draw(3) ? 0 : 5}),
+                            pair(kernel[0], kernel[1]), pair(1 + draw(3), 1 + draw(3)),
+                            pair(draw(kernel[0] / 2 + 1), draw(kernel[1] / 2 + 1)),
+                            cfx_datum_int(1 + (draw(4) == 0 && kernel[0] * 2 - 1 <= s[2] &&
+                                               kernel[1] * 2 - 1 <= s[3])),
+                            cfx_datum_bool(draw(2))};
+        check_row(CFX_OPID_max_pool2d, args, 6, 0);
+        drop_all(args, 4);
+    }
+}
+
 typedef struct window {
     bool maximum, counts_padding;
     int64_t kernel[2], stride[2], before[2];

@@ -13,17 +13,27 @@
     if (i < (n))                                                                                   \
         WORK(1, (n) - i);
 
+INLINE V pixel(const char *x, int64_t i, int64_t n)
+{
+    return v_load((const float *)(const void *)x + i, n);
+}
+
+INLINE void put_pixel(char *y, int64_t i, V x, int64_t n)
+{
+    v_store((float *)(void *)y + i, x, n);
+}
+
 /* The chain of maxima is short if it is the new pixel that is looked at for not being a number. */
-INLINE void most_of(const cfxi_windows *w, int64_t at, int64_t i, int width, int64_t left, float *y)
+INLINE void most_of(const cfxi_windows *w, int64_t at, int64_t i, int width, int64_t left, char *y)
 {
     V best[4];
     UNROLL for (int v = 0; v < width; v++)
-        best[v] = v_load((w->more ? y : w->x[0] + at) + i + v * LANES, left);
+        best[v] = pixel(w->more ? y : w->x[0] + at, i + v * LANES, left);
     for (int64_t p = !w->more; p < w->count; p++)
         UNROLL for (int v = 0; v < width; v++)
-            best[v] = v_larger(v_load(w->x[p] + at + i + v * LANES, left), best[v]);
+            best[v] = v_larger(pixel(w->x[p] + at, i + v * LANES, left), best[v]);
     UNROLL for (int v = 0; v < width; v++)
-        v_store(y + i + v * LANES, best[v], left);
+        put_pixel(y, i + v * LANES, best[v], left);
 }
 
 static void most(const cfxi_windows *w)
@@ -35,19 +45,66 @@ static void most(const cfxi_windows *w)
 #undef WORK
 }
 
+typedef uint8_t WIDE_BYTES __attribute__((vector_size(4 * LANES)));
+typedef uint8_t BYTES __attribute__((vector_size(8)));
+
+/* Largest bytes: int8 with its sign bit turned is in the order of uint8. */
+#define MOST_BYTES(type, name)                                                                     \
+    INLINE void name(const cfxi_windows *w, int64_t at, int64_t i, char *y, uint8_t flip)          \
+    {                                                                                              \
+        type best, x;                                                                              \
+        memcpy(&best, (w->more ? y : w->x[0] + at) + i, sizeof best);                              \
+        best ^= flip;                                                                              \
+        for (int64_t p = !w->more; p < w->count; p++) {                                            \
+            memcpy(&x, w->x[p] + at + i, sizeof x);                                                \
+            x ^= flip;                                                                             \
+            const type larger = (type)(x > best);                                                  \
+            best = (x & larger) | (best & ~larger);                                                \
+        }                                                                                          \
+        best ^= flip;                                                                              \
+        memcpy(y + i, &best, sizeof best);                                                         \
+    }
+MOST_BYTES(WIDE_BYTES, most_of_many)
+MOST_BYTES(BYTES, most_of_some)
+
+INLINE void most_of_one(const cfxi_windows *w, int64_t at, int64_t i, char *y, uint8_t flip)
+{
+    uint8_t best = (uint8_t)((w->more ? y : w->x[0] + at)[i]) ^ flip;
+    for (int64_t p = !w->more; p < w->count; p++) {
+        const uint8_t x = (uint8_t)w->x[p][at + i] ^ flip;
+        best = x > best ? x : best;
+    }
+    y[i] = (char)(best ^ flip);
+}
+
+static void most_bytes(const cfxi_windows *w, bool is_signed)
+{
+    const uint8_t flip = is_signed ? 0x80 : 0;
+    for (int64_t k = 0; k < w->windows; k++) {
+        char *y = w->y + k * w->y_step;
+        int64_t i = 0;
+        for (; i + (int64_t)sizeof(WIDE_BYTES) <= w->n; i += (int64_t)sizeof(WIDE_BYTES))
+            most_of_many(w, k * w->step, i, y, flip);
+        for (; i + (int64_t)sizeof(BYTES) <= w->n; i += (int64_t)sizeof(BYTES))
+            most_of_some(w, k * w->step, i, y, flip);
+        for (; i < w->n; i++)
+            most_of_one(w, k * w->step, i, y, flip);
+    }
+}
+
 INLINE void mean_of(const cfxi_windows *w, float by, int64_t at, int64_t i, int width, int64_t left,
-                    float *y)
+                    char *y)
 {
     V sums[4];
     UNROLL for (int v = 0; v < width; v++)
-        sums[v] = v_load(w->x[0] + at + i + v * LANES, left);
+        sums[v] = pixel(w->x[0] + at, i + v * LANES, left);
     for (int64_t p = 1; p < w->count; p++)
         UNROLL for (int v = 0; v < width; v++)
-            sums[v] += v_load(w->x[p] + at + i + v * LANES, left);
+            sums[v] += pixel(w->x[p] + at, i + v * LANES, left);
     UNROLL for (int v = 0; v < width; v++) {
         if (w->more)
-            sums[v] += v_load(y + i + v * LANES, left);
-        v_store(y + i + v * LANES, sums[v] / SET(by), left);
+            sums[v] += pixel(y, i + v * LANES, left);
+        put_pixel(y, i + v * LANES, sums[v] / SET(by), left);
     }
 }
 
@@ -80,4 +137,4 @@ static void mix(const float *const *x, const float *weights, int64_t count, int6
 #undef WORK
 }
 
-const cfxi_pixels ISA(cfxi_conv_pixels) = {most, mean, mix};
+const cfxi_pixels ISA(cfxi_conv_pixels) = {most, most_bytes, mean, mix};

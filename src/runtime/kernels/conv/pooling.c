@@ -479,15 +479,15 @@ static cfx_status run_pixels(cfxi_call *c, const arguments *a, bool *done)
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_tensor *y = cfxi_rt_result_at(c, 0);
     cfxi_pooling p = {.rt = c->rt, .divisor = divisor_of(c)};
-    *done = a->batched && x->dtype == CFX_DTYPE_FLOAT32 && c->op != CFX_OPID_lp_pool2d &&
-            !is_fractional(c->op) && cfxi_tensor_numel(y) > 0 && cfxi_conv_has_pixels(x) &&
-            cfxi_conv_has_pixels(y);
+    *done = a->batched && c->op != CFX_OPID_lp_pool2d && !is_fractional(c->op) &&
+            cfxi_tensor_numel(y) > 0 && cfxi_conv_has_channels_last(x) &&
+            cfxi_conv_has_channels_last(y);
     if (!*done)
         return CFX_OK;
     int64_t *room = make_windows(c, a, &p);
     if (!room)
         return cfxi_base_nomem(c->err);
-    *done = cfxi_conv_pools_pixels(&p, x, y);
+    *done = cfxi_conv_pools_pixels(&p, x, y, a->maximum);
     if (*done)
         cfxi_conv_pool_pixels(&p, x, y, a->maximum);
     cfxi_rt_scratch_free(c->rt, room);

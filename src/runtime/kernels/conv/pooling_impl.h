@@ -39,7 +39,8 @@ cfx_status cfxi_conv_pool_mean(cfxi_pooling *p, cfx_error *err);
 /* Of images [N, C, ...] whose channels lie side by side, in any order of the rest, in x and in y;
  * p->x, p->y and p->planes are not used. Whether that can be done; and does it.
  * (pooling_pixels.c) */
-bool cfxi_conv_pools_pixels(const cfxi_pooling *p, const cfx_tensor *x, const cfx_tensor *y);
+bool cfxi_conv_pools_pixels(const cfxi_pooling *p, const cfx_tensor *x, const cfx_tensor *y,
+                            bool maximum);
 void cfxi_conv_pool_pixels(const cfxi_pooling *p, const cfx_tensor *x, cfx_tensor *y, bool maximum);
 
 #endif

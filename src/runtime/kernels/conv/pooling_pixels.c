@@ -23,8 +23,10 @@ typedef struct pixel_pooling {
 /* Combines pixels with those of their windows so far; the last time, `by` divides. */
 static void combine(const pixel_pooling *p, cfxi_windows *w, float by)
 {
-    if (p->maximum)
+    if (p->maximum && p->x->dtype == CFX_DTYPE_FLOAT32)
         p->pixels->most(w);
+    else if (p->maximum)
+        p->pixels->most_bytes(w, p->x->dtype == CFX_DTYPE_INT8);
     else
         p->pixels->mean(w, by);
     w->count = 0;
@@ -32,18 +34,18 @@ static void combine(const pixel_pooling *p, cfxi_windows *w, float by)
 }
 
 /* Windows from `place` on: w has all but their pixels. `x` is the first channel of the image. */
-static void run_windows(const pixel_pooling *p, const float *x, const int64_t place[3],
+static void run_windows(const pixel_pooling *p, const char *x, const int64_t place[3],
                         cfxi_windows *w)
 {
     const cfxi_pool_axis *a = p->p->axes;
     const size_t spatial = (size_t)p->x->ndim - 2;
-    const float *at[CFXI_MOST_PIXELS];
+    const char *at[CFXI_MOST_PIXELS];
     int64_t count = 1;
     int64_t step[CFXI_SPATIAL] = {0};
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         count *= a[d].count[place[d]];
         if (d + spatial >= CFXI_SPATIAL)
-            step[d] = p->x->stride[2 + d + spatial - CFXI_SPATIAL] / (int64_t)sizeof(float);
+            step[d] = p->x->stride[2 + d + spatial - CFXI_SPATIAL];
     }
     w->x = at;
     w->step *= step[2];
@@ -75,6 +77,7 @@ static void pool_lines(void *ctx, int64_t begin, int64_t end)
     const pixel_pooling *p = ctx;
     const cfxi_pool_axis *a = p->p->axes;
     const int64_t channels = p->x->size[1];
+    const int64_t item = p->x->stride[1];
     const size_t spatial = (size_t)p->x->ndim - 2;
     for (int64_t i = begin; i < end; i++) {
         const int64_t first = channels * (i % p->shares) / p->shares;
@@ -83,27 +86,33 @@ static void pool_lines(void *ctx, int64_t begin, int64_t end)
         const int64_t image = line / a[1].out / a[0].out;
         int64_t place[] = {line / a[1].out % a[0].out, line % a[1].out, 0};
         while (place[2] < a[2].out) {
-            cfxi_windows w = {.n = last - first,
-                              .y_step = p->y->stride[p->y->ndim - 1] / (int64_t)sizeof(float)};
+            cfxi_windows w = {.n = last - first, .y_step = p->y->stride[p->y->ndim - 1]};
             char *y = p->y->data + image * p->y->stride[0];
             for (size_t d = CFXI_SPATIAL - spatial; d < CFXI_SPATIAL; d++)
                 y += place[d] * p->y->stride[2 + d + spatial - CFXI_SPATIAL];
-            w.y = (float *)y + first;
+            w.y = y + first * item;
             w.windows = alike(&a[2], place[2], &w.step);
-            run_windows(p, (const float *)(p->x->data + image * p->x->stride[0]) + first, place,
-                        &w);
+            run_windows(p, p->x->data + image * p->x->stride[0] + first * item, place, &w);
             place[2] += w.windows;
         }
     }
 }
 
-bool cfxi_conv_pools_pixels(const cfxi_pooling *p, const cfx_tensor *x, const cfx_tensor *y)
+/* Maxima are also of 8-bit integers. */
+static bool has_type(const cfx_tensor *x, bool maximum)
+{
+    return x->dtype == CFX_DTYPE_FLOAT32 ||
+           (maximum && (x->dtype == CFX_DTYPE_UINT8 || x->dtype == CFX_DTYPE_INT8));
+}
+
+bool cfxi_conv_pools_pixels(const cfxi_pooling *p, const cfx_tensor *x, const cfx_tensor *y,
+                            bool maximum)
 {
     bool hollow = false;
     for (size_t d = 0; d < CFXI_SPATIAL; d++)
         hollow = hollow || p->axes[d].hollow;
-    return !p->rt->reference && !hollow && !p->index && !p->axes_step && cfxi_conv_has_pixels(x) &&
-           cfxi_conv_has_pixels(y);
+    return !p->rt->reference && !hollow && !p->index && !p->axes_step && has_type(x, maximum) &&
+           cfxi_conv_has_channels_last(x) && cfxi_conv_has_channels_last(y);
 }
 
 void cfxi_conv_pool_pixels(const cfxi_pooling *p, const cfx_tensor *x, cfx_tensor *y, bool maximum)

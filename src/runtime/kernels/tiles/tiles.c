@@ -1,9 +1,11 @@
 /* tiles.c - which tiles a machine has, and which of them suit a matrix. */
 #include "tiles.h"
+#include "weight_only.h"
 
 #include <math.h>
 
 CFXI_ISA_CHOICE(cfxi_tiles, cfxi_tiles_of, cfxi_tiles_all)
+CFXI_ISA_CHOICE(cfxi_weight_only, cfxi_tiles_weight_only_of, cfxi_tiles_weight_only)
 
 enum {
     LATENCY = 4,    /* cycles until a sum can be added to again */

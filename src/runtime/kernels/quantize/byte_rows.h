@@ -1,0 +1,48 @@
+/* byte_rows.h - rows of 8-bit integers that stand for real numbers, side by side: for each
+ * instruction set. They give the bits that docs/quantization.md says. */
+#ifndef CFXI_BYTE_ROWS_H
+#define CFXI_BYTE_ROWS_H
+
+#include "integer_impl.h"
+
+#include "runtime/isa.h"
+
+/* Integers of one operand: int8 or uint8, less its zero point. */
+typedef struct cfxi_integer_bytes {
+    const uint8_t *x;
+    bool is_signed;
+    int32_t zero;
+    float factor;  /* what a difference is multiplied by, in units of the result's scale */
+} cfxi_integer_bytes;
+
+/* Results may take the place of an operand of bytes. */
+typedef struct cfxi_integer_rows {
+    /* The integer of from[i] * factor; of NaN, `nan`. */
+    void (*quantize)(int64_t n, const float *from, float factor, cfxi_integer_range range,
+                     int32_t nan, uint8_t *to);
+    /* (x - zero) * factor */
+    void (*dequantize)(int64_t n, const cfxi_integer_bytes *x, float *to);
+    /* fma(x - zero, factor, (y - zero) * factor); NULL where nothing rounds such a sum once. */
+    void (*add)(int64_t n, const cfxi_integer_bytes *x, const cfxi_integer_bytes *y,
+                cfxi_integer_range range, uint8_t *to);
+    /* (x - zero) * (y - zero) * x's factor */
+    void (*mul)(int64_t n, const cfxi_integer_bytes *x, const cfxi_integer_bytes *y,
+                cfxi_integer_range range, uint8_t *to);
+    /* table[x[i]], by the bits of x. */
+    void (*look_up)(int64_t n, const uint8_t table[256], const uint8_t *x, uint8_t *to);
+    /* sums[i] += x[i] - zero */
+    void (*add_to)(int64_t n, const cfxi_integer_bytes *x, int32_t *sums);
+    /* The sum of x[i] - zero. */
+    int32_t (*sum)(int64_t n, const cfxi_integer_bytes *x);
+    /* The integer of float(sums[i]) * factor. */
+    void (*finish)(int64_t n, const int32_t *sums, float factor, cfxi_integer_range range,
+                   uint8_t *to);
+    /* The least and greatest of n floats, and of *low and *high; of what is not a number nobody
+     * knows. */
+    void (*range)(int64_t n, const float *x, float *low, float *high);
+} cfxi_integer_rows;
+
+CFXI_ISA_TABLES(cfxi_integer_rows, cfxi_integer_rows_all)
+const cfxi_integer_rows *cfxi_integer_rows_of(cfx_isa isa);  /* (integer_elements.c) */
+
+#endif
