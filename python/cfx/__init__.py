@@ -64,8 +64,8 @@ _MODULES = (
     "_compatibility", "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking",
     "compiling", "complete", "config", "experimental", "graph", "graph_module",
     "immutable_collections", "interop", "interpreter", "lowering", "node", "onnx",
-    "operator_schemas", "ops", "package", "passes", "profiling", "proxy", "runtime", "scripting",
-    "shapes", "subgraph_rewriter", "traceback", "weights",
+    "operator_schemas", "ops", "package", "passes", "profiling", "proxy", "quantize", "runtime",
+    "scripting", "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},

@@ -102,6 +102,8 @@ static cfx_status check_observer(cfxi_convert *c, const cfx_node *n, const cfx_q
 
 static cfx_status keep(cfxi_convert *c, cfx_node *n, const char *why)
 {
+    if (cfxi_base_pointers_get(&c->kept, n))
+        return CFX_OK;
     if (c->opts->left)
         c->opts->left(c->opts->ctx, n, why);
     return cfxi_base_pointers_set(&c->kept, n, n, c->allocator) ? CFX_OK : cfxi_base_nomem(c->err);
@@ -133,22 +135,40 @@ static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
                                                                       : cfxi_base_nomem(c->err);
 }
 
-/* What was named, and what counts as one with it: what nothing is observed behind, back to an
- * observer. */
+/* The ReLU that alone reads `n`, with no observer between: they count as one. */
+static cfx_node *tail_of(const cfx_node *n)
+{
+    cfx_node *user = n->n_users == 1 ? n->users->user : NULL;
+    return user && cfxi_ir_is_call(user) && user->n_inputs == 1 ? user : NULL;
+}
+
+static cfx_status is_relu(const cfxi_convert *c, const cfx_node *n, bool *is)
+{
+    cfx_operator op = CFX_OPID_NONE;
+    CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
+    *is = op == CFX_OPID_relu || op == CFX_OPID_relu_;
+    return CFX_OK;
+}
+
+/* What was named, and what counts as one with it. */
 static cfx_status keep_named(cfxi_convert *c)
 {
-    cfx_quantize_spec spec;
+    static const char why[] = "it was asked to stay float";
     for (size_t i = 0; i < c->opts->n_keep; i++) {
         cfx_node *n = cfx_graph_find(c->g, c->opts->keep[i]);
-        while (n && cfxi_ir_is_call(n) && !cfxi_quantize_observer(c, n, &spec)) {
-            CFX_TRY(keep(c, n, "it was asked to stay float"));
-            cfx_node *before = n->n_inputs > 0 ? n->inputs[0].def : NULL;
-            const bool alone = before && before->n_users == 1 &&
-                               cfxi_quantize_row_of(cfx_node_operator(n)) &&
-                               cfx_node_operator(n) == CFX_OPID_relu;
-            n = alone || (before && before->n_users == 1 && n->op == CFX_OP_CALL_MODULE &&
-                          before->op == CFX_OP_CALL_MODULE) ? before : NULL;
-        }
+        if (!n || !cfxi_ir_is_call(n))
+            continue;
+        CFX_TRY(keep(c, n, why));
+        cfx_node *tail = tail_of(n);
+        cfx_node *head = n->n_inputs == 1 ? n->inputs[0].def : NULL;
+        bool joined = false;
+        if (tail)
+            CFX_TRY(is_relu(c, tail, &joined));
+        if (joined)
+            CFX_TRY(keep(c, tail, why));
+        CFX_TRY(is_relu(c, n, &joined));
+        if (joined && head && cfxi_ir_is_call(head) && tail_of(head) == n)
+            CFX_TRY(keep(c, head, why));
     }
     return CFX_OK;
 }
@@ -352,31 +372,52 @@ static bool is_read(const cfxi_convert *c, const char *path)
     return dot && id && cfxi_base_pointers_get(&c->kept, id);
 }
 
+/* Puts the paths of weights that nobody reads first: how many they are. */
+static size_t unread_first(cfxi_convert *c)
+{
+    char **paths = c->replaced.data;
+    size_t n = 0;
+    for (size_t i = 0; i < c->replaced.size; i++) {
+        char *path = paths[i];
+        if (!is_read(c, path)) {
+            paths[i] = paths[n];
+            paths[n++] = path;
+        }
+    }
+    return n;
+}
+
+static cfx_status remove_there(cfxi_convert *c, const char *path)
+{
+    const cfx_module_tree *m = c->modules;
+    return m->identity(m->ctx, path) ? m->remove(m->ctx, path, c->err) : CFX_OK;
+}
+
+/* The observer of the weight at "fc.weight". */
+static cfx_status remove_weight_observer(cfxi_convert *c, const char *path)
+{
+    char layer[CFXI_QUANTIZE_MAX_PATH];
+    char observer[CFXI_QUANTIZE_MAX_PATH];
+    const char *dot = strrchr(path, '.');
+    snprintf(layer, sizeof layer, "%.*s", dot ? (int)(dot - path) : 0, path);
+    return dot && cfxi_quantize_weight_observer(c, layer, observer) ? remove_there(c, observer)
+                                                                    : CFX_OK;
+}
+
 static cfx_status remove_rest(cfxi_convert *c, cfx_graph *g)
 {
-    char observer[CFXI_QUANTIZE_MAX_PATH];
-    const cfx_module_tree *m = c->modules;
+    char *const *observers = c->observers.data;
     cfxi_base_pointers_free(&c->kept, c->allocator);
     c->kept = (cfxi_pointers){0};
     CFX_TRY(collect_read(g, c, c->err));
-    for (size_t i = 0; i < c->replaced.size; i++) {
-        char *path = ((char **)c->replaced.data)[i];
-        if (!is_read(c, path))
-            CFX_TRY(m->remove(m->ctx, path, c->err));
-        char *dot = strrchr(path, '.');
-        if (!dot)
-            continue;
-        *dot = '\0';
-        const bool found = cfxi_quantize_weight_observer(c, path, observer) != NULL;
-        *dot = '.';
-        if (found)
-            CFX_TRY(m->remove(m->ctx, observer, c->err));
-    }
-    for (size_t i = 0; i < c->observers.size; i++) {
-        const char *path = ((char **)c->observers.data)[i];
-        if (m->identity(m->ctx, path))
-            CFX_TRY(m->remove(m->ctx, path, c->err));
-    }
+    const size_t unread = unread_first(c);
+    char *const *replaced = c->replaced.data;
+    for (size_t i = 0; i < c->replaced.size; i++)
+        CFX_TRY(remove_weight_observer(c, replaced[i]));
+    for (size_t i = 0; i < unread; i++)
+        CFX_TRY(remove_there(c, replaced[i]));
+    for (size_t i = 0; i < c->observers.size; i++)
+        CFX_TRY(remove_there(c, observers[i]));
     return CFX_OK;
 }
 

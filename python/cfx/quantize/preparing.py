@@ -7,6 +7,7 @@ import torch
 
 from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
+from .errors import first_beyond, results_of
 from .host import Host, rules_of
 from .training import to_float
 
@@ -96,12 +97,17 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
     return _finish(gm)
 
 
-def _prepare(model: Any, mapping: Any, config: Any, training: bool, every: bool) -> GraphModule:
+def _prepare(model: Any, mapping: Any, config: Any, training: bool,
+             every: bool | None) -> GraphModule:  # fmt: skip
     config = _from_config(config, "PrepareCustomConfig")
     rules = list(rules_of(_mapping_of(mapping)))
+    captured = isinstance(model, GraphModule)
     gm = _graph_module(model, config)
+    if captured:  # what works in place would change what was observed before; all is one dtype
+        gm.graph._pass("functionalize", gm, {"same_dtypes": 1})
     if not training:
         gm.graph._pass("fuse_bn", gm)
+    every = captured if every is None else every
     left = gm.graph._quantize_prepare(gm, Host(gm), rules, training, every,
                                       _list_of(config, "input_quantized_indexes"))  # fmt: skip
     gm.meta["quantized_outputs"] = _list_of(config, "output_quantized_indexes")
@@ -111,14 +117,15 @@ def _prepare(model: Any, mapping: Any, config: Any, training: bool, every: bool)
 
 def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
                prepare_custom_config: Any = None, _equalization_config: Any = None,
-               backend_config: Any = None, *, every_spelling: bool = False) -> GraphModule:  # fmt: skip
+               backend_config: Any = None, *,
+               every_spelling: bool | None = None) -> GraphModule:  # fmt: skip
     """Returns a copy of the model with observers where values become integers: run it on some
     inputs, then convert it with `convert_fx`.
 
     `model` is a module, which is traced, or a GraphModule of cfx (`cfx.capture`, `cfx.script`,
     `cfx.symbolic_trace`), whose graph is used. `qconfig_mapping` is PyTorch's or ours. Observers
-    stand where PyTorch's FX mode puts them; with `every_spelling`, `x.flatten(1)` is observed as
-    `torch.flatten(x, 1)` is. `result.meta["left_in_float"]` lists the calls that have a
+    stand where PyTorch's FX mode puts them; with `every_spelling`, which is the default for a
+    GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is. `result.meta["left_in_float"]` lists the calls that have a
     configuration but stay float, with the reason."""
     if model.training:
         raise ValueError("prepare_fx is for models in eval mode: call model.eval() first, or "
@@ -128,7 +135,7 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
 
 def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
                    prepare_custom_config: Any = None, backend_config: Any = None, *,
-                   every_spelling: bool = False) -> GraphModule:  # fmt: skip
+                   every_spelling: bool | None = None) -> GraphModule:  # fmt: skip
     """Likewise for training: values and weights are rounded as they will be in integers, and the
     gradient passes as if they were not. Convert the trained model with `convert_fx`."""
     if not model.training:
@@ -140,12 +147,29 @@ def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs:
 def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
                _remove_qconfig: bool = True, qconfig_mapping: Any = None,
                backend_config: Any = None, keep_original_weights: bool = False, *,
-               keep: Iterable[str] = ()) -> GraphModule:  # fmt: skip
+               keep: Iterable[str] = (), max_error: float | None = None,
+               samples: Sequence[Any] = ()) -> GraphModule:  # fmt: skip
     """Returns a copy of a prepared and calibrated model in the reference form: integers between
     operators, int8 weights, float arithmetic. `cfx.compile` makes integer arithmetic of it.
 
-    The nodes named in `keep` stay float. `result.meta["left_in_float"]` lists all that do, with
-    the reason."""
+    The nodes named in `keep` stay float, and with `max_error` those whose result is further off
+    than that on the `samples` (a list of tuples of inputs): the norm of the difference, divided by
+    that of the float result. `result.meta["left_in_float"]` lists all that do, with the reason."""
+    if max_error is None:
+        return _convert(graph_module, list(keep))
+    if not samples:
+        raise ValueError("max_error needs samples=[(input, ...), ...], inputs to measure with")
+    kept = list(keep)
+    wanted = [results_of(graph_module, sample) for sample in samples]
+    while True:
+        converted = _convert(graph_module, kept)
+        worse = first_beyond(converted, samples, wanted, max_error, kept)
+        if not worse:
+            return converted
+        kept += worse
+
+
+def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
     if not isinstance(graph_module, GraphModule):
         raise TypeError("convert_fx takes what prepare_fx returned, got "
                         f"{type(graph_module).__name__}")  # fmt: skip
@@ -153,7 +177,7 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
 
     gm = copy.deepcopy(graph_module)
     to_float(gm)
-    left = gm.graph._quantize_convert(gm, Host(gm), list(keep),
+    left = gm.graph._quantize_convert(gm, Host(gm), keep,
                                       list(gm.meta.get("quantized_outputs", ())))  # fmt: skip
     gm.meta["left_in_float"] = [*gm.meta.get("left_in_float", ()), *left]
     return _finish(gm)

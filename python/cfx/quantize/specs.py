@@ -29,11 +29,13 @@ def _observer_in(module: Any) -> Any:
 
 def _kind(module: Any, dtype: torch.dtype | None) -> int:
     name = type(_observer_in(module)).__name__
+    if name == "NoopObserver":
+        return NOTHING
     if name == "ReuseInputObserver":
         return AS_INPUT
     if getattr(module, "is_dynamic", False):
         return EACH_RUN
-    if dtype in _FLOATS or name == "NoopObserver":
+    if dtype in _FLOATS:
         return NOTHING
     return FIXED if name == "FixedQParamsObserver" else MIN_MAX
 
@@ -49,7 +51,7 @@ def spec_of(module: Any) -> Spec:
     dtype = getattr(module, "dtype", torch.quint8)
     dtype = _STORED.get(str(dtype), dtype)
     kind = _kind(module, dtype)
-    if dtype == torch.float16:
+    if kind != NOTHING and dtype == torch.float16:
         return (kind if kind == EACH_RUN else MIN_MAX, dtype, 0, 0, PER_TENSOR, 0, 0, False, 0.0)
     if kind == NOTHING:
         return _NO_SPEC
