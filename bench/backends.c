@@ -7,7 +7,8 @@
  * as work, which oneDNN leaves out at the edges. Without the path of libdnnl.so only the built-in
  * kernels are measured. Results must agree. --rows has so many in the products of BERT (128): with
  * 1 they are those of a decoder, and a line at the end says how fast weights are read. --bf16 keeps
- * the kernels of bfloat16 from AMX (dots), or from all that is made for it (none).
+ * the kernels of bfloat16 from AMX (dots), or from all that is made for it (none). The column int8
+ * has 8-bit integers, whose sums are of integers and whose results are bytes, but for functions.
  */
 #include "backend/backend_impl.h"
 
@@ -21,54 +22,59 @@ typedef struct shape {
     int times;                           /* in the model */
     int64_t k, n;                        /* channels */
     int64_t in, window, stride, before;  /* of a convolution; window 1: a product of in * in rows */
-    bool adds, clamps, gelu, silu;
+    unsigned has;                        /* of what follows */
 } shape;
+enum { ADDS = 1, CLAMPS = 2, GELU = 4, SILU = 8, DEPTHWISE = 16 };
 
 /* A window of 1 is a product; `in` is then the side of the image, or 0 for BERT's 128 rows. */
 static const shape shapes[] = {
-    {"conv1 7x7/2", 1, 3, 64, 224, 7, 2, 3, false, true, false, false},
-    {"stage 1: 1x1, first", 1, 64, 64, 56, 1, 1, 0, false, true, false, false},
-    {"stage 1: 1x1 down", 2, 256, 64, 56, 1, 1, 0, false, true, false, false},
-    {"stage 1: 3x3", 3, 64, 64, 56, 3, 1, 1, false, true, false, false},
-    {"stage 1: 1x1 up, add", 3, 64, 256, 56, 1, 1, 0, true, true, false, false},
-    {"stage 2: 1x1 down, first", 1, 256, 128, 56, 1, 1, 0, false, true, false, false},
-    {"stage 2: 3x3/2", 1, 128, 128, 56, 3, 2, 1, false, true, false, false},
-    {"stage 2: 1x1/2 shortcut", 1, 256, 512, 56, 1, 2, 0, false, false, false, false},
-    {"stage 2: 1x1 down", 3, 512, 128, 28, 1, 1, 0, false, true, false, false},
-    {"stage 2: 3x3", 3, 128, 128, 28, 3, 1, 1, false, true, false, false},
-    {"stage 2: 1x1 up, add", 4, 128, 512, 28, 1, 1, 0, true, true, false, false},
-    {"stage 3: 1x1 down, first", 1, 512, 256, 28, 1, 1, 0, false, true, false, false},
-    {"stage 3: 3x3/2", 1, 256, 256, 28, 3, 2, 1, false, true, false, false},
-    {"stage 3: 1x1/2 shortcut", 1, 512, 1024, 28, 1, 2, 0, false, false, false, false},
-    {"stage 3: 1x1 down", 5, 1024, 256, 14, 1, 1, 0, false, true, false, false},
-    {"stage 3: 3x3", 5, 256, 256, 14, 3, 1, 1, false, true, false, false},
-    {"stage 3: 1x1 up, add", 6, 256, 1024, 14, 1, 1, 0, true, true, false, false},
-    {"stage 4: 1x1 down, first", 1, 1024, 512, 14, 1, 1, 0, false, true, false, false},
-    {"stage 4: 3x3/2", 1, 512, 512, 14, 3, 2, 1, false, true, false, false},
-    {"stage 4: 1x1/2 shortcut", 1, 1024, 2048, 14, 1, 2, 0, false, false, false, false},
-    {"stage 4: 1x1 down", 2, 2048, 512, 7, 1, 1, 0, false, true, false, false},
-    {"stage 4: 3x3", 2, 512, 512, 7, 3, 1, 1, false, true, false, false},
-    {"stage 4: 1x1 up, add", 3, 512, 2048, 7, 1, 1, 0, true, true, false, false},
-    {"expand 16 to 96", 1, 16, 96, 112, 1, 1, 0, false, false, false, true},
-    {"expand 24 to 144", 1, 24, 144, 56, 1, 1, 0, false, false, false, true},
-    {"expand 40 to 240", 1, 40, 240, 28, 1, 1, 0, false, false, false, true},
-    {"expand 80 to 480", 1, 80, 480, 14, 1, 1, 0, false, false, false, true},
-    {"expand 192 to 1152", 1, 192, 1152, 7, 1, 1, 0, false, false, false, true},
-    {"reduce 96 to 24", 1, 96, 24, 56, 1, 1, 0, false, false, false, false},
-    {"reduce 1152 to 192", 1, 1152, 192, 7, 1, 1, 0, false, false, false, false},
-    {"stem 3x3/2", 1, 3, 32, 224, 3, 2, 1, false, true, false, false},
-    {"one row, 784 to 512", 1, 784, 512, 1, 1, 1, 0, false, true, false, false},
-    {"one row, 512 to 512", 1, 512, 512, 1, 1, 1, 0, false, true, false, false},
-    {"BERT: q, k, v", 36, 768, 768, 0, 1, 1, 0, false, false, false, false},
-    {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, true, false, false, false},
-    {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, false, false, true, false},
-    {"BERT: down, add", 12, 3072, 768, 0, 1, 1, 0, true, false, false, false},
-    {"GPT-2: words", 0, 768, 50257, 0, 1, 1, 0, false, false, false, false},
+    {"conv1 7x7/2", 1, 3, 64, 224, 7, 2, 3, CLAMPS},
+    {"stage 1: 1x1, first", 1, 64, 64, 56, 1, 1, 0, CLAMPS},
+    {"stage 1: 1x1 down", 2, 256, 64, 56, 1, 1, 0, CLAMPS},
+    {"stage 1: 3x3", 3, 64, 64, 56, 3, 1, 1, CLAMPS},
+    {"stage 1: 1x1 up, add", 3, 64, 256, 56, 1, 1, 0, ADDS | CLAMPS},
+    {"stage 2: 1x1 down, first", 1, 256, 128, 56, 1, 1, 0, CLAMPS},
+    {"stage 2: 3x3/2", 1, 128, 128, 56, 3, 2, 1, CLAMPS},
+    {"stage 2: 1x1/2 shortcut", 1, 256, 512, 56, 1, 2, 0, 0},
+    {"stage 2: 1x1 down", 3, 512, 128, 28, 1, 1, 0, CLAMPS},
+    {"stage 2: 3x3", 3, 128, 128, 28, 3, 1, 1, CLAMPS},
+    {"stage 2: 1x1 up, add", 4, 128, 512, 28, 1, 1, 0, ADDS | CLAMPS},
+    {"stage 3: 1x1 down, first", 1, 512, 256, 28, 1, 1, 0, CLAMPS},
+    {"stage 3: 3x3/2", 1, 256, 256, 28, 3, 2, 1, CLAMPS},
+    {"stage 3: 1x1/2 shortcut", 1, 512, 1024, 28, 1, 2, 0, 0},
+    {"stage 3: 1x1 down", 5, 1024, 256, 14, 1, 1, 0, CLAMPS},
+    {"stage 3: 3x3", 5, 256, 256, 14, 3, 1, 1, CLAMPS},
+    {"stage 3: 1x1 up, add", 6, 256, 1024, 14, 1, 1, 0, ADDS | CLAMPS},
+    {"stage 4: 1x1 down, first", 1, 1024, 512, 14, 1, 1, 0, CLAMPS},
+    {"stage 4: 3x3/2", 1, 512, 512, 14, 3, 2, 1, CLAMPS},
+    {"stage 4: 1x1/2 shortcut", 1, 1024, 2048, 14, 1, 2, 0, 0},
+    {"stage 4: 1x1 down", 2, 2048, 512, 7, 1, 1, 0, CLAMPS},
+    {"stage 4: 3x3", 2, 512, 512, 7, 3, 1, 1, CLAMPS},
+    {"stage 4: 1x1 up, add", 3, 512, 2048, 7, 1, 1, 0, ADDS | CLAMPS},
+    {"expand 16 to 96", 1, 16, 96, 112, 1, 1, 0, SILU},
+    {"expand 24 to 144", 1, 24, 144, 56, 1, 1, 0, SILU},
+    {"expand 40 to 240", 1, 40, 240, 28, 1, 1, 0, SILU},
+    {"expand 80 to 480", 1, 80, 480, 14, 1, 1, 0, SILU},
+    {"expand 192 to 1152", 1, 192, 1152, 7, 1, 1, 0, SILU},
+    {"reduce 96 to 24", 1, 96, 24, 56, 1, 1, 0, 0},
+    {"reduce 1152 to 192", 1, 1152, 192, 7, 1, 1, 0, 0},
+    {"stem 3x3/2", 1, 3, 32, 224, 3, 2, 1, CLAMPS},
+    {"depthwise 3x3, 96", 1, 96, 96, 56, 3, 1, 1, CLAMPS | DEPTHWISE},
+    {"depthwise 3x3/2, 72", 1, 72, 72, 56, 3, 2, 1, CLAMPS | DEPTHWISE},
+    {"depthwise 5x5, 240", 1, 240, 240, 14, 5, 1, 2, CLAMPS | DEPTHWISE},
+    {"depthwise 5x5, 576", 1, 576, 576, 7, 5, 1, 2, CLAMPS | DEPTHWISE},
+    {"one row, 784 to 512", 1, 784, 512, 1, 1, 1, 0, CLAMPS},
+    {"one row, 512 to 512", 1, 512, 512, 1, 1, 1, 0, CLAMPS},
+    {"BERT: q, k, v", 36, 768, 768, 0, 1, 1, 0, 0},
+    {"BERT: dense, add", 12, 768, 768, 0, 1, 1, 0, ADDS},
+    {"BERT: up, gelu", 12, 768, 3072, 0, 1, 1, 0, GELU},
+    {"BERT: down, add", 12, 3072, 768, 0, 1, 1, 0, ADDS},
+    {"GPT-2: words", 0, 768, 50257, 0, 1, 1, 0, 0},
 };
 
 /* Who takes part. */
-enum { FLOAT32, BF16, ONEDNN, ONEDNN_BF16, ALL };
-static const char *const names[ALL] = {"built-in", "bf16", "oneDNN", "oneDNN bf16"};
+enum { FLOAT32, BF16, INT8, ONEDNN, ONEDNN_BF16, ALL };
+static const char *const names[ALL] = {"built-in", "bf16", "int8", "oneDNN", "oneDNN bf16"};
 
 typedef struct settings {
     unsigned threads;
@@ -112,6 +118,11 @@ static void describe_conv(cfxi_problem *p, const shape *s, int64_t batch)
         .dilation = {1, 1, 1}, .xs = {s->in * s->in * s->k, 1, 0, s->in * s->k, s->k},
         .ys = {out * out * s->n, 1, 0, out * s->n, s->n},
         .ws = {s->window * s->window * s->k, s->window * s->window, 0, s->window, 1}};
+    if (s->has & DEPTHWISE) {
+        p->conv.groups = s->n;
+        p->conv.in_channels = p->conv.out_channels = 1;
+        p->conv.wg = p->conv.ws[0] = s->window * s->window;
+    }
     p->m = batch * out * out;
 }
 
@@ -123,21 +134,22 @@ static cfxi_problem describe(const shape *s, const settings *o)
     p.m = o->batch * (s->in ? s->in * s->in : o->rows);
     if (s->window > 1 || s->stride > 1)
         describe_conv(&p, s, o->batch);
-    if (s->adds)
+    if (s->has & ADDS)
         p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_ADD, .rows = {s->n}};
-    if (s->clamps)
+    if (s->has & CLAMPS)
         p.posts[p.num_posts++] =
             (cfxi_post){.kind = CFXI_POST_CLAMP, .low = 0, .high = INFINITY};
-    if (s->silu)
+    if (s->has & SILU)
         p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_FN, .fn = CFXI_FN_silu};
-    if (s->gelu)
+    if (s->has & GELU)
         p.posts[p.num_posts++] = (cfxi_post){.kind = CFXI_POST_FN, .fn = CFXI_FN_gelu};
     return p;
 }
 
 static double flops(const shape *s, const cfxi_problem *p)
 {
-    return 2.0 * (double)p->m * (double)s->n * (double)(s->k * s->window * s->window);
+    const int64_t channels = s->has & DEPTHWISE ? 1 : s->k;
+    return 2.0 * (double)p->m * (double)s->n * (double)(channels * s->window * s->window);
 }
 
 /* ---- measuring ----------------------------------------------------------------------------- */
@@ -205,6 +217,31 @@ static void prepare(contender *c, const cfxi_backend *b, const cfxi_problem *p,
     cfx_buffer_free(&text);
 }
 
+static int64_t columns_of(const cfxi_problem *p)
+{
+    return p->kind == CFXI_CONVOLUTION ? p->conv.groups * p->conv.out_channels : p->n;
+}
+
+/* The same problem with bytes: a sum is one of integers, a clamp is the range of the result. */
+static cfxi_problem of_integers(const cfxi_problem *p, const cfx_runtime *rt)
+{
+    cfxi_problem q = *p;
+    q.num_posts = 0;
+    q.int8 = cfxi_rt_int8(rt);
+    q.integers = (cfxi_integers){.used = true, .w_signed = true, .x_zero = 128,
+                                 .end = {.high = 255, .high2 = 255, .own_factor = 0.5f,
+                                         .other_factor = 0.5f}};
+    for (size_t i = 0; i < p->num_posts; i++)
+        if (p->posts[i].kind == CFXI_POST_ADD) {
+            q.integers.end.adds = true;
+            memcpy(q.integers.other_rows, p->posts[i].rows, sizeof q.integers.other_rows);
+        } else if (p->posts[i].kind == CFXI_POST_FN) {
+            q.integers.end.to_float = true;
+            q.posts[q.num_posts++] = p->posts[i];
+        }
+    return q;
+}
+
 /* Each back end with the problem as it takes it. */
 static void prepare_all(contender all[ALL], const settings *o, const cfxi_problem *p,
                         const cfxi_constants *constants, int64_t n)
@@ -212,10 +249,20 @@ static void prepare_all(contender all[ALL], const settings *o, const cfxi_proble
     cfxi_problem low = *p;
     low.precision = CFX_PRECISION_BF16;
     low.bf16 = cfxi_rt_bf16(o->rt);
-    const cfxi_backend *built_in =
-        p->kind == CFXI_CONVOLUTION ? &cfxi_backend_convolution : &cfxi_backend_product;
+    const cfxi_backend *built_in = cfxi_backend_is_depthwise(p) ? &cfxi_backend_depthwise
+                                   : p->kind == CFXI_CONVOLUTION ? &cfxi_backend_convolution
+                                                                 : &cfxi_backend_product;
     prepare(&all[FLOAT32], built_in, p, constants, n);
     prepare(&all[BF16], &cfxi_backend_bf16, &low, constants, n);
+    const cfxi_problem integers = of_integers(p, o->rt);
+    float *factors = numbers(columns_of(p), 0);
+    for (int64_t i = 0; i < columns_of(p); i++)
+        factors[i] = 1e-4f;
+    const cfxi_constants bytes = {.w = constants->w, .bias = constants->bias, .scale = factors};
+    prepare(&all[INT8], cfxi_backend_is_depthwise(p) ? &cfxi_backend_depthwise_bytes
+                                                     : &cfxi_backend_bytes,
+            &integers, &bytes, n);
+    free(factors);
     prepare(&all[ONEDNN], o->onednn ? &cfxi_backend_onednn : NULL, p, constants, n);
     prepare(&all[ONEDNN_BF16], o->onednn ? &cfxi_backend_onednn : NULL, &low, constants, n);
 }
@@ -248,7 +295,8 @@ static void measure(const shape *s, const settings *o, double total[ALL])
         total[i] += all[i].best * s->times;
         printf(" %.0f | %.0f |", all[i].best, flops(s, &p) / all[i].best * 1e-3);
     }
-    printf(" %.2fx |", all[FLOAT32].best / all[BF16].best);
+    printf(" %.2fx | %.2fx |", all[FLOAT32].best / all[BF16].best,
+           all[FLOAT32].best / all[INT8].best);
     if (all[ONEDNN].kernel)
         printf(" %.2fx |", all[ONEDNN].best / all[FLOAT32].best);
     else
@@ -256,7 +304,7 @@ static void measure(const shape *s, const settings *o, double total[ALL])
     printf(" %s |\n", all[BF16].text);
     fflush(stdout);
     for (int i = 1; i < ALL; i++)
-        if (all[i].kernel)
+        if (all[i].kernel && i != INT8)
             check_same(s, &all[0], &all[i], i == ONEDNN ? 1e-4 : 2e-2, outputs);
     for (int i = 0; i < ALL; i++)
         if (all[i].kernel) {
@@ -312,8 +360,8 @@ int main(int argc, char **argv)
            (long long)o.batch);
     for (int i = 0; i < ALL; i++)
         printf(" %s | GFLOP/s |", names[i]);
-    printf(" bf16 | to oneDNN | kernel of bf16 |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
-           "---|\n");
+    printf(" bf16 | int8 | to oneDNN | kernel of bf16 |\n|---|---|---|---|---|---|---|---|---|---|"
+           "---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (!shapes[i].in || o.rows == 128)
             measure(&shapes[i], &o, shapes[i].in ? images : bert);

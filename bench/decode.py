@@ -1,8 +1,8 @@
 """Milliseconds a token of a decoder whose cache of keys and values grows: eager PyTorch, ONNX
-Runtime, cfx.
+Runtime, cfx (which may append to the caches in place), a session of cfx.runtime that keeps them.
 
     python bench/decode.py [--tokens 400] [--layers 12] [--width 768] [--words 50257] [--threads 2]
-                           [--engines eager,ORT,cfx,append] [--peers DIR]
+                           [--engines eager,ORT,cfx,append,session] [--peers DIR]
 
 Each call takes one token and the caches that the last call gave, of batch 1, as GPT-2's sizes have
 them; weights are random. Printed for each engine are the median of each quarter of the tokens, and
@@ -81,6 +81,42 @@ def by_cfx_append(model, first, options):
     return cfx.compile(model, *first, threads=options.threads, append=True)
 
 
+class Keeping(nn.Module):
+    """The caches are the module's own: a session keeps them."""
+
+    def __init__(self, model, keys, values):
+        super().__init__()
+        self.model = model
+        for i, (k, v) in enumerate(zip(keys, values)):
+            self.register_buffer(f"k{i}", k)
+            self.register_buffer(f"v{i}", v)
+
+    def forward(self, token):
+        count = len(self.model.layers)
+        keys, values = ([getattr(self, f"{one}{i}") for i in range(count)] for one in "kv")
+        scores, keys, values = self.model(token, keys, values)
+        for i, (k, v) in enumerate(zip(keys, values)):
+            setattr(self, f"k{i}", k)
+            setattr(self, f"v{i}", v)
+        return scores
+
+
+def by_session(model, first, options):
+    """A file, whose session has the caches."""
+    import cfx
+    import cfx.runtime
+
+    with tempfile.TemporaryDirectory() as folder:
+        cfx.save(cfx.capture(Keeping(model, *first[1:]).eval(), first[0]), f"{folder}/model.cfx")
+        loaded = cfx.runtime.load(f"{folder}/model.cfx", threads=options.threads, append=True)
+    sessions = [loaded.session(), loaded.session()]  # the first for the comparison
+
+    def run(token, keys, values):
+        return (sessions.pop(0) if len(sessions) > 1 else sessions[0])(token), keys, values
+
+    return run
+
+
 def by_onnxruntime(model, first, options):
     """Its caches are NumPy arrays, which it takes and gives without a copy."""
     import numpy
@@ -105,7 +141,8 @@ def by_onnxruntime(model, first, options):
     return run
 
 
-ENGINES = {"eager": by_eager, "ORT": by_onnxruntime, "cfx": by_cfx, "append": by_cfx_append}
+ENGINES = {"eager": by_eager, "ORT": by_onnxruntime, "cfx": by_cfx, "append": by_cfx_append,
+           "session": by_session}
 
 
 def bandwidth():
@@ -136,7 +173,7 @@ def main():
     for name, default in (("tokens", 400), ("layers", 12), ("width", 768), ("words", 50257),
                           ("threads", 2)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--engines", default="eager,ORT,cfx,append")
+    parser.add_argument("--engines", default="eager,ORT,cfx,append,session")
     parser.add_argument("--peers")
     options = parser.parse_args()
     if options.peers:
@@ -154,7 +191,7 @@ def main():
         print(f"{size / 1e6:.0f} MB of weights, memory is read at {rate / 1e9:.1f} GB/s")
         for name in options.engines.split(","):
             found = measure(ENGINES[name](model, first, options), first, wanted, options.tokens)
-            print(f"{name:<6} {' '.join(f'{1e3 * t:8.2f}' for t in found)} ms, "
+            print(f"{name:<7} {' '.join(f'{1e3 * t:8.2f}' for t in found)} ms, "
                   f"{size / found[-1] / rate:5.0%} of it", flush=True)
 
 

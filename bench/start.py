@@ -12,6 +12,9 @@ Each engine starts a process for the model, and takes turns with the others; med
     memory    that the process has gained by the model, after its first run (pages of mapped files
               count)
 
+Processes that run nothing take turns with them: what Python itself takes until it runs the first
+statement, which engines in Python cannot have less than. "less Python" is the ratio without it.
+
 In Python, results are compared with eager PyTorch. All have their bytecode, as installed packages
 do. cfx needs no NumPy, which the others import, and is measured without it. Memory that the system
 has to clear first (that of a virtual machine, to fetch from its host) takes a part of the time,
@@ -23,6 +26,7 @@ import argparse
 import json
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -33,6 +37,7 @@ from engines import models, report
 IN_C = infer.ROOT / "build/bench/start"
 ENGINES = {"ORT": "ORT", "OpenVINO": "OpenVINO", "cfx file": "cfx", "C": "cfx in C"}  # : its title
 OTHERS = ("ORT", "OpenVINO")
+PYTHON = {"python": ["-P", "-W", "ignore"], "bare": ["-S", "-E"]}  # as workers; without site
 PLANNING = ("nodes", "plan", "packing")  # that cfx in C tells
 FIGURES = {"begins": "Seconds from the start of the process until the first run begins",
            "start": "Seconds from the start of the process until the first result is there",
@@ -51,8 +56,19 @@ def start_c(folder, threads):
             **{figure: told[figure] for figure in ("memory", *PLANNING)}}
 
 
+def start_python(options):
+    """A process until its first statement."""
+    started = time.perf_counter()
+    told = subprocess.run([sys.executable, *options, "-c",
+                           "import time; print(time.perf_counter())"],
+                          capture_output=True, text=True, check=True).stdout
+    return {"begins": float(told) - started}
+
+
 def start_once(engine, folder, setting):
     """{figure: number}, or {"missing": ...} or {"failed": ...}"""
+    if engine in PYTHON:
+        return start_python(PYTHON[engine])
     if engine == "C":
         return start_c(folder, setting.threads)
     worker, problem = turns.start_worker(engine, folder, setting)
@@ -76,10 +92,10 @@ def measure(name, options):
     with infer.folder_for(name, options.batch, options) as folder:
         infer.facts_of(name, options.batch, folder)
         turns.progress(f"{name}:")
-        found = {engine: [] for engine in ENGINES}
+        found = {engine: [] for engine in (*ENGINES, *PYTHON)}
         for number in range(options.times):
-            first = number // 2 % len(ENGINES)
-            order = [*ENGINES][first:] + [*ENGINES][:first]
+            first = number // 2 % len(found)
+            order = [*found][first:] + [*found][:first]
             # each comes after others: memory that a process has just left is there at once
             for engine in order[::-1] if number % 2 else order:
                 found[engine].append(start_once(engine, folder, setting))
@@ -88,10 +104,11 @@ def measure(name, options):
     return {engine: median_of(rows) for engine, rows in found.items()}
 
 
-def ratio(cell, figure, engine="cfx file"):
-    """The best other engine's over that of cfx."""
+def ratio(cell, figure, engine="cfx file", less=0):
+    """The best other engine's over that of cfx, both `less` so much."""
     others = [cell[e][figure] for e in OTHERS if figure in cell[e]]
-    return min(others) / cell[engine][figure] if others and figure in cell[engine] else None
+    have = others and figure in cell[engine]
+    return (min(others) - less) / (cell[engine][figure] - less) if have else None
 
 
 def table(results, figure):
@@ -100,8 +117,18 @@ def table(results, figure):
     for name, cell in results.items():
         row = [report.number(cell[e][figure] * by) if figure in cell[e] else "-" for e in ENGINES]
         found = [ratio(cell, figure, engine) for engine in ("cfx file", "C")]
+        if figure != "memory":
+            found.insert(1, ratio(cell, figure, less=cell["python"]["begins"]))
         rows.append([models.TITLES[name], *row, *(f"{r:.1f}x" if r else "-" for r in found)])
-    return report.table(["model", *ENGINES.values(), "best other / cfx", "/ cfx in C"], rows)
+    less = ["less Python"] if figure != "memory" else []
+    return report.table(["model", *ENGINES.values(), "best other / cfx", *less, "/ cfx in C"], rows)
+
+
+def floors(results):
+    python, bare = (1e3 * statistics.median(cell[engine]["begins"] for cell in results.values())
+                    for engine in PYTHON)
+    return (f"Python itself takes {python:.1f} ms until its first statement, {bare:.1f} ms with "
+            "-S -E.")
 
 
 def plans(results):
@@ -117,7 +144,8 @@ def plans(results):
 def text_of(results, options):
     how = f"{options.threads} threads, batch {options.batch}"
     parts = [f"{title}, {how}:\n\n{table(results, figure)}" for figure, title in FIGURES.items()]
-    return "\n\n".join([*parts, f"Plans, which the first run makes, {how}:\n\n{plans(results)}"])
+    made = f"Plans, which the first run makes, {how}:\n\n{plans(results)}"
+    return "\n\n".join([*parts, floors(results), made])
 
 
 def parse():

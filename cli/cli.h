@@ -126,6 +126,7 @@ typedef struct cli_input {
     size_t size;
     cfx_graph *graph;
     cfx_text_places *places;  /* of its nodes in the text */
+    bool read_only;           /* nobody writes to its weights */
     /* Of a .cfx file, else NULL: */
     cfx_package *package;
     cfx_scope *scope;         /* which has the module */
@@ -135,6 +136,9 @@ typedef struct cli_input {
 /* Reads and parses `file`, IR text or the graph of a .cfx file; false after a message. Close it in
  * both cases. */
 bool cli_open(cli_input *in, const char *file);
+/* The same for verbs that run it and change nothing: weights of a mapped file leave memory once a
+ * plan has packed them. */
+bool cli_open_to_run(cli_input *in, const char *file);
 /* Loads a .cfx file without a look at what it says. Likewise. */
 bool cli_open_package(cli_input *in, const char *file);
 /* Whether a file is an ONNX model, by its name: its bytes do not tell. */

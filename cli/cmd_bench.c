@@ -204,7 +204,7 @@ static int cmd_bench(const cli_args *args)
     int code = take_options(&b);
     if (code != CLI_OK)
         return code;
-    if (!cli_open(&in, args->file))
+    if (!cli_open_to_run(&in, args->file))
         code = CLI_UNREADABLE;
     else if (run(&b, &err) != CFX_OK)
         code = b.told ? CLI_BAD_INPUT : cli_failed(&in, &err);

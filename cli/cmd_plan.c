@@ -131,7 +131,7 @@ static int cmd_plan(const cli_args *args)
     cfx_runtime_options options = {.threads = (unsigned)threads, .print = cli_stdout()};
     if (profile)
         cfx_profile_watch(profile, &options);
-    if (!cli_open(&in, args->file))
+    if (!cli_open_to_run(&in, args->file))
         code = CLI_UNREADABLE;
     else if (!profile || plan(args, &in, profile, &options, precision, runs, &told, &err) != CFX_OK)
         code = told ? CLI_BAD_INPUT : cli_failed(&in, &err);

@@ -294,7 +294,7 @@ static int cmd_run(const cli_args *args)
     const cfx_runtime_options options = {.seed = seed, .threads = (unsigned)threads,
                                          .print = cli_stdout()};
     const double begin = cli_seconds();
-    if (!cli_open(&in, args->file))
+    if (!cli_open_to_run(&in, args->file))
         code = CLI_UNREADABLE;
     else if (run(args, &in, begin, &options, &told, &err) != CFX_OK)
         code = told ? CLI_BAD_INPUT : cli_failed(&in, &err);

@@ -232,9 +232,11 @@ static bool make_module(cli_input *in, cfx_error *err)
 static bool load_package(cli_input *in, const char *file)
 {
     cfx_error err = {.status = CFX_OK};
-    in->package = in->text           ? cfx_package_read(in->text, in->size, NULL, &err)
-                  : cli_names_onnx(file) ? cfx_onnx_load(file, NULL, &err)
-                                     : cfx_package_load(file, NULL, &err);
+    const cfx_package_options package = {.read_only = in->read_only};
+    const cfx_onnx_read_options onnx = {.read_only = in->read_only};
+    in->package = in->text               ? cfx_package_read(in->text, in->size, NULL, &err)
+                  : cli_names_onnx(file) ? cfx_onnx_load(file, &onnx, &err)
+                                         : cfx_package_load(file, &package, &err);
     if (!in->package && in->text)
         cli_report(in, &err);
     else if (!in->package)
@@ -275,11 +277,11 @@ static bool open_package(cli_input *in, const char *file)
     return false;
 }
 
-bool cli_open(cli_input *in, const char *file)
+static bool open_graph(cli_input *in, const char *file, bool read_only)
 {
     cfx_error err = {.status = CFX_OK};
     if (names_model(file)) {
-        *in = (cli_input){.name = file, .what = "a model"};
+        *in = (cli_input){.name = file, .what = "a model", .read_only = read_only};
         return open_package(in, file);
     }
     if (!cli_read(in, file, "IR text"))
@@ -295,6 +297,9 @@ bool cli_open(cli_input *in, const char *file)
         cli_report(in, &err);
     return in->graph != NULL;
 }
+
+bool cli_open(cli_input *in, const char *file) { return open_graph(in, file, false); }
+bool cli_open_to_run(cli_input *in, const char *file) { return open_graph(in, file, true); }
 
 void cli_close(cli_input *in)
 {

@@ -5,7 +5,7 @@
 set -u
 build=$1
 cc=aarch64-linux-gnu-gcc  # CROSS_CC: how it is called
-kernels="backend_kernels backend_bf16 special_values attention reduce conv vector_functions gemm
+kernels="backend_kernels backend_bf16 backend_bytes special_values attention reduce conv vector_functions gemm
     float_rows image_rows normalisation peak tensor_copy"
 if ! command -v $cc >/dev/null; then
     echo "cross: 1 skipped, because there is no $cc"

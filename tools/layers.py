@@ -33,6 +33,7 @@ ROOMS = {
     "runtime": "runtime library session state embed/runtime",
     "runtime/loops": "",
     KERNELS + "tiles": "",
+    KERNELS + "depthwise": "",
     KERNELS + "elementwise": "",
     KERNELS + "reduce": "",
     KERNELS + "linalg": "",
@@ -71,7 +72,8 @@ ROOMS = {
 # What the internal functions of a room are called, where that is not the last part of its path.
 PREFIX = {"runtime": "rt", "runtime/loops": "rt", KERNELS + "quantize": "integer",
           "script/evaluate": "eval", "emit/python": "emit_py", "emit/c": "emit_c"}
-ROWS = ("cfxi_rule_", "cfxi_kernel_", "cfxi_pass_lower")  # functions that a table names
+ROWS = ("cfxi_rule_", "cfxi_kernel_", "cfxi_pass_lower",
+        "cfxi_pass_integers")  # functions that a table names
 APART = ("emit/c", "emit/python")  # what both need is in the room above them
 UMBRELLAS = {"cfx.h", "embed/embed.h"}
 RANK = {room: rank for rank, room in enumerate(ROOMS)}

@@ -42,6 +42,8 @@ typedef struct cfx_onnx_read_options {
     const cfx_allocator *allocator;  /* must outlive the package and its tensors */
     cfx_onnx_finding_fn *each;       /* is told of every node that cannot be read; or NULL */
     void *ctx;
+    bool read_only;  /* of mapped files: nobody may write to weights, so that those which a plan has
+                        packed leave memory again */
 } cfx_onnx_read_options;
 
 /* Reads a file as a package: graph.ir, module.ir, signature.ir, and the initializers as weights.

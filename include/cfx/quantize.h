@@ -220,6 +220,30 @@ CFX_API cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *module
                                      const cfx_quantize_host *host,
                                      const cfx_convert_options *opts, cfx_error *err);
 
+/* ---- the integer form ----------------------------------------------------------------------- */
+
+/* Called, in the order of the graph, for each call that computes in float though what it reads are
+ * integers that were dequantized, with the reason: it has no integer form, its sum may overflow,
+ * its result is not quantized. `n` has the user's location; both are valid only during the call. A
+ * status other than CFX_OK stops. */
+typedef cfx_status cfx_integers_fn(void *ctx, const cfx_node *n, const char *why);
+
+typedef struct cfx_integers_options {
+    cfx_integers_fn *each;  /* or NULL */
+    void *ctx;
+} cfx_integers_options;
+
+/* Turns the reference form in a lowered graph (lower.h) and its regions into integer operators, as
+ * docs/quantization.md describes; the pass `integers`, and part of cfx_program_freeze. `modules`
+ * (may be NULL) gives the shapes and values of weights: without them no sum is found to be too
+ * long, and zero points that are all 0 are kept. Tables and the scales of weights become calls of
+ * literals, which const_fold computes. *changed (may be NULL) tells whether anything changed. After
+ * a failure the graph is valid and computes what it did, but some calls may have been changed.
+ * Linear in nodes and edges. */
+CFX_API cfx_status cfx_graph_integers(cfx_graph *g, const cfx_module_tree *modules,
+                                      const cfx_integers_options *options, bool *changed,
+                                      cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

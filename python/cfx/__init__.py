@@ -3,9 +3,7 @@
 Graphs of six instructions, with torch.fx's names and behaviour, and many times faster. cfx works
 without torch; functions that need torch say so when you call them.
 """
-import importlib
-import importlib.util
-from typing import TYPE_CHECKING, Any
+import sys as _sys
 
 from ._core import Runtime, Tensor, __version__, manual_seed, map_aggregate, map_arg
 from ._core import immutable_dict, immutable_list
@@ -14,7 +12,10 @@ from ._glue import discovery as _discovery
 
 _discovery.install()  # torch.compile(model, backend="cfx")
 
+TYPE_CHECKING = False  # without typing, whose import takes longer than that of cfx
 if TYPE_CHECKING:  # what is loaded when somebody asks for it
+    from typing import Any
+
     from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
     from .capturing import CaptureError, capture, explain, function
     from .checking import bisect, check, minimize
@@ -39,9 +40,21 @@ __all__ = [
     "has_side_effect", "immutable_dict", "immutable_list", "manual_seed", "map_aggregate",
     "map_arg", "parse", "structural_hash", "text", "while_loop",
 ]  # fmt: skip
+_WITHOUT_TORCH = __all__[:]
+__all__ += [
+    "CaptureError", "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer",
+    "any_of", "bisect", "c_code", "capture", "check", "explain", "function", "generate",
+    "infer_shapes", "load", "lower", "minimize", "python_module", "replace_pattern", "save",
+    "script", "symbolic_trace", "wrap",
+]  # fmt: skip
+_NAMES = __all__
+if not TYPE_CHECKING:
+    del __all__  # __getattr__ makes it: looking for torch takes time
 
 
 def _has_torch() -> bool:
+    import importlib.util
+
     try:
         return importlib.util.find_spec("torch") is not None
     except ImportError:
@@ -49,14 +62,6 @@ def _has_torch() -> bool:
     except ValueError:  # somebody made a module of that name
         return True
 
-
-if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
-    __all__ += [
-        "CaptureError", "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer",
-        "any_of", "bisect", "c_code", "capture", "check", "explain", "function", "generate",
-        "infer_shapes", "load", "lower", "minimize", "python_module", "replace_pattern", "save",
-        "script", "symbolic_trace", "wrap",
-    ]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch, and a process that runs a model from
 # a file needs none of them: name -> module.
@@ -91,10 +96,14 @@ _LAZY = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    if name == "__all__":  # `from cfx import *` works without torch
+        return globals().setdefault(name, _NAMES if _has_torch() else _WITHOUT_TORCH)
     if name not in _LAZY:
         raise AttributeError(f"module 'cfx' has no attribute '{name}'")
-    module = importlib.import_module(f"cfx.{_LAZY[name]}")
+    full = f"cfx.{_LAZY[name]}"
+    __import__(full)
+    module = _sys.modules[full]
     value = globals()[name] = module if name in _MODULES else getattr(module, name)
     return value
 
@@ -102,4 +111,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     special = (name for name in globals() if name.startswith("__"))
     public = (name for name in _LAZY if not name.startswith("_"))
-    return sorted({*__all__, *public, *special})
+    return sorted({*__getattr__("__all__"), *public, *special, "__all__"})

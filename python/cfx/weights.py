@@ -3,27 +3,34 @@
 
 Loading maps the file: the tensors share its memory until they are written to.
 """
-import os
-from typing import Any, NamedTuple
+from __future__ import annotations
 
 from . import _core
-from ._core import Tensor
 from ._glue.listing import public_names
 
-_Path = str | bytes | os.PathLike[Any]
+TYPE_CHECKING = False  # a process that only runs a model does without typing (cfx/__init__.py)
+if TYPE_CHECKING:
+    import os
+    from typing import Any
+
+    from ._core import Tensor
+    from ._glue.rows import Format
+
+    _Path = str | bytes | os.PathLike[Any]
 
 
-class Format(NamedTuple):
-    """A row of the table of file formats."""
+def __getattr__(name: str) -> Any:
+    if name != "Format":
+        raise AttributeError(f"module 'cfx.weights' has no attribute '{name}'")
+    from ._glue.rows import Format
 
-    name: str
-    extension: str
-    content: str  # "a graph", "one tensor" or "named tensors"
-    summary: str
+    return Format
 
 
 def formats() -> list[Format]:
     """Returns the file formats that cfx reads and writes, in alphabetical order."""
+    from ._glue.rows import Format
+
     return [Format(*row) for row in _core._formats()]
 
 
@@ -91,4 +98,4 @@ def save_npy(tensor: Any, path: _Path) -> None:
     _core._save_npy(tensor, path)
 
 
-__dir__ = public_names(globals())
+__dir__ = public_names(globals(), "Format")

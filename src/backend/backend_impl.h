@@ -15,6 +15,7 @@
 
 #include "runtime/kernels/conv/conv_impl.h"
 #include "runtime/kernels/linalg/attention_impl.h"
+#include "runtime/kernels/tiles/bytes.h"
 #include "runtime/kernels/tiles/dots.h"
 
 enum {
@@ -45,10 +46,25 @@ typedef struct cfxi_post {
 } cfxi_post;
 
 typedef enum cfxi_problem_kind {
-    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM, CFXI_WEIGHT_ONLY
+    CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM, CFXI_WEIGHT_ONLY,
+    CFXI_MATMUL
 } cfxi_problem_kind;
 
-/* float32. Strides are in elements.
+/* A product or convolution of 8-bit integers (bytes.h says what is computed): x and weights, or the
+ * operands of a matmul, are uint8 or int8, the result is float32 or bytes. Posts follow floats
+ * alone. */
+typedef struct cfxi_integers {
+    bool used;
+    bool x_signed, w_signed;
+    int32_t x_zero;      /* which padding has, too */
+    cfxi_byte_end end;
+    size_t other;        /* end.adds: which of cfxi_run.operands, */
+    int64_t other_rows[3];  /* and its strides, as those of a post */
+    int32_t w_zero;      /* MATMUL: of its second operand, */
+    int64_t batches;     /* and how many products it is */
+} cfxi_integers;
+
+/* float32, but for `integers`. Strides are in elements.
  *   PRODUCT      out[m][n] = sum over k of x[m][k] * w[k][n] + bias[n]; k is contiguous in x, n in
  *                out
  *                Where `scaled`, x[m][k] becomes clamp(x[m][k] * factors[m / rows][k] + shifts[k],
@@ -59,6 +75,7 @@ typedef enum cfxi_problem_kind {
  *   ATTENTION    softmax(scale q k^T + mask) v of tensors whose rows lie side by side, batches
  *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
  *                value together
+ *   MATMUL       of integers: matrices of any strides in batches, which are broadcast. One factor
  *   LSTM         layers in one direction, steps first; all tensors are contiguous: `lstm`
  *   WEIGHT_ONLY  a product whose w[k][n] = (code - zero point) * scale of the group that k is in:
  *                `weight_only`
@@ -77,7 +94,8 @@ typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
     cfx_precision precision;  /* BF16: x and weights are rounded first */
-    cfxi_bf16 bf16;           /* what there is for that */
+    cfxi_bf16 bf16;           /* what there is for that, */
+    cfxi_int8 int8;           /* and for integers */
     unsigned threads;
     cfxi_onednn *onednn;  /* the library, where it is loaded; else NULL. Borrowed; a kernel that
                              uses it keeps it */
@@ -93,6 +111,7 @@ typedef struct cfxi_problem {
         float low, high; /* NaN stays */
     } factors;
     cfxi_conv conv;
+    cfxi_integers integers;
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
     double scale;             /* ATTENTION */
     bool causal;
@@ -103,20 +122,27 @@ typedef struct cfxi_problem {
     cfxi_post posts[CFXI_MOST_POSTS];
 } cfxi_problem;
 
+/* Whether it is a convolution of each channel alone, of which there are some. */
+static inline bool cfxi_backend_is_depthwise(const cfxi_problem *p)
+{
+    const cfxi_conv *c = &p->conv;
+    return p->kind == CFXI_CONVOLUTION && c->groups >= CFXI_LEAST_DEPTHWISE &&
+           c->in_channels == 1 && c->out_channels == 1;
+}
+
 /* Whether its operands are rounded to bfloat16. */
 static inline bool cfxi_backend_rounds(const cfxi_problem *p)
 {
-    const cfxi_conv *c = &p->conv;
-    const bool depthwise = p->kind == CFXI_CONVOLUTION && c->groups >= CFXI_LEAST_DEPTHWISE &&
-                           c->in_channels == 1 && c->out_channels == 1;
-    return p->precision == CFX_PRECISION_BF16 && !depthwise &&
+    return p->precision == CFX_PRECISION_BF16 && !cfxi_backend_is_depthwise(p) &&
            (p->kind == CFXI_PRODUCT || p->kind == CFXI_CONVOLUTION);
 }
 
 /* The constants of a problem; `scale` (one for each column or output channel, or NULL) multiplies
- * the weights: a norm that follows. */
+ * the weights: a norm that follows. Of integers, `w` are bytes, `scale` are the factors of sums,
+ * and the bias is in units of the result. */
 typedef struct cfxi_constants {
     const float *w;
+    const int32_t *w_zero;  /* of integers: one for each column, or NULL */
     const float *bias;  /* or NULL */
     const float *scale;
     struct cfxi_packs *packs;  /* weights that were packed before, and those packed now; or NULL */
@@ -129,14 +155,14 @@ typedef struct cfxi_constants {
     cfx_tensor *const *tensors;
 } cfxi_constants;
 
-/* Operands of one run. */
+/* Operands of one run; where the problem has bytes, these are some. */
 typedef struct cfxi_run {
     cfx_runtime *rt;
     const float *x;
     float *out;
     const float *operands[CFXI_MOST_OPERANDS];    /* of posts */
-    /* Of a CHAIN: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not constant. Of an
-     * LSTM: where h and c go, then h and c, of those that are not constant. */
+    /* Of a CHAIN or MATMUL: its inputs. Of an ATTENTION: q, k, v, and the mask if it is not
+     * constant. Of an LSTM: where h and c go, then h and c, of those that are not constant. */
     cfx_tensor *tensors[CFXI_CHAIN_INPUTS];
     cfx_tensor *out_tensor;  /* of all but products and convolutions */
 } cfxi_run;
@@ -167,8 +193,9 @@ struct cfxi_kernel {
 };
 
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
-    cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_chain, cfxi_backend_attention,
-    cfxi_backend_lstm, cfxi_backend_weight_only;
+    cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_bytes, cfxi_backend_chain,
+    cfxi_backend_attention, cfxi_backend_lstm, cfxi_backend_matmul_bytes,
+    cfxi_backend_depthwise_bytes, cfxi_backend_weight_only;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 
@@ -207,6 +234,7 @@ typedef struct cfxi_candidate {
     const char *name;
     const cfxi_backend *backend;
     cfxi_allowed which;
+    bool integers;  /* it solves problems of integers, and no others */
 } cfxi_candidate;
 const cfxi_candidate *cfxi_backend_candidate(size_t i);
 
@@ -273,6 +301,18 @@ void cfxi_backend_each_panel(cfx_runtime *rt, int64_t panels, int64_t floats,
 double cfxi_backend_weight_cost(int64_t floats);
 /* The bias, padded with zeros to whole panels. */
 void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias);
+
+/* At most `most` of `all` lines for a piece of work, so that no thread has many more of them than
+ * others; `times` is how often all lines are computed. Each piece costs something beside its lines.
+ */
+int64_t cfxi_backend_even_lines(unsigned threads, int64_t all, int64_t most, int64_t times);
+
+/* The lines of the windows of line y of the result that lie inside of the image: [first, last).
+ * (kernel_depthwise.c) */
+typedef struct cfxi_span {
+    int64_t first, last;
+} cfxi_span;
+cfxi_span cfxi_backend_lines_inside(const cfxi_conv *c, int64_t y);
 
 /* Posts that tiles do themselves: at most one ADD, then at most one CLAMP. */
 typedef struct cfxi_fused_posts {

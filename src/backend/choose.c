@@ -4,13 +4,15 @@
 #include <math.h>
 
 static const cfxi_candidate all[] = {
-    {"product", &cfxi_backend_product, CFXI_ALLOW_BUILT_IN},
-    {"depthwise", &cfxi_backend_depthwise, CFXI_ALLOW_BUILT_IN},
-    {"convolution", &cfxi_backend_convolution, CFXI_ALLOW_BUILT_IN},
-    {"winograd", &cfxi_backend_winograd, CFXI_ALLOW_BUILT_IN},
-    {"bf16", &cfxi_backend_bf16, CFXI_ALLOW_BUILT_IN},
-    {"weight_only", &cfxi_backend_weight_only, CFXI_ALLOW_BUILT_IN},
-    {"oneDNN", &cfxi_backend_onednn, CFXI_ALLOW_ONEDNN},
+    {"product", &cfxi_backend_product, CFXI_ALLOW_BUILT_IN, false},
+    {"depthwise", &cfxi_backend_depthwise, CFXI_ALLOW_BUILT_IN, false},
+    {"convolution", &cfxi_backend_convolution, CFXI_ALLOW_BUILT_IN, false},
+    {"winograd", &cfxi_backend_winograd, CFXI_ALLOW_BUILT_IN, false},
+    {"bf16", &cfxi_backend_bf16, CFXI_ALLOW_BUILT_IN, false},
+    {"weight_only", &cfxi_backend_weight_only, CFXI_ALLOW_BUILT_IN, false},
+    {"bytes", &cfxi_backend_bytes, CFXI_ALLOW_BUILT_IN, true},
+    {"depthwise bytes", &cfxi_backend_depthwise_bytes, CFXI_ALLOW_BUILT_IN, true},
+    {"oneDNN", &cfxi_backend_onednn, CFXI_ALLOW_ONEDNN, false},
 };
 
 const cfxi_candidate *cfxi_backend_candidate(size_t i)
@@ -28,7 +30,8 @@ const cfxi_backend *cfxi_backend_choose(const cfxi_problem *p, const cfxi_choosi
     const cfxi_candidate *c;
     for (size_t i = 0; (c = cfxi_backend_candidate(i)); i++) {
         double cost;
-        if ((how->allowed && !(how->allowed & c->which)) || !c->backend->query(p, &cost))
+        if ((how->allowed && !(how->allowed & c->which)) || c->integers != p->integers.used ||
+            !c->backend->query(p, &cost))
             continue;
         found |= 1u << i;
         if (cost < least) {
@@ -68,6 +71,14 @@ static void print_post(cfxi_out *out, const cfxi_post *post)
     }
 }
 
+static void print_integers(cfxi_out *out, const cfxi_integers *q)
+{
+    cfxi_base_out_printf(out, " %s by %s to %s", q->x_signed ? "int8" : "uint8",
+                         q->w_signed ? "int8" : "uint8", q->end.to_float ? "float32" : "bytes");
+    if (q->end.adds)
+        print_list(out, "sum", q->other_rows, 3);
+}
+
 void cfxi_backend_print_problem(const cfxi_problem *p, cfxi_out *out)
 {
     const cfxi_conv *c = &p->conv;
@@ -89,6 +100,8 @@ void cfxi_backend_print_problem(const cfxi_problem *p, cfxi_out *out)
         print_list(out, "x", c->xs, 2 + CFXI_SPATIAL);
         print_list(out, "y", c->ys, 2 + CFXI_SPATIAL);
     }
+    if (p->integers.used)
+        print_integers(out, &p->integers);
     cfxi_base_out_printf(out, " bias=%d", p->has_bias);
     for (size_t i = 0; i < p->num_posts; i++)
         print_post(out, &p->posts[i]);

@@ -9,8 +9,6 @@
  */
 #include "backend_impl.h"
 
-#include <math.h>
-
 enum {
     LINES_BYTES = 192 << 10,  /* of copied lines, that stay in the cache */
     CHUNK_BYTES = 384 << 10,  /* of weights */
@@ -106,25 +104,6 @@ static bool meet(const cfxi_conv *c, int64_t pixel)
     return c->out[2] > 1 && c->stride[2] * pixel * (int64_t)sizeof(float) % MEETING == 0;
 }
 
-/* At most `most` lines for a piece, so that no thread has many more of them than others; `times` is
- * how often the lines of an image are computed. Each piece costs something beside its lines. */
-static int64_t even_lines(const conv_kernel *k, int64_t most, int64_t times)
-{
-    const int64_t threads = k->head.problem.threads;
-    const int64_t all = k->head.problem.conv.out[1];
-    int64_t best = most;
-    double least = INFINITY;
-    for (int64_t lines = most; lines > 0; lines--) {
-        const double own = (double)parts(parts(all, lines) * times, threads);
-        const double cost = own * ((double)lines + 0.3);
-        if (cost < least) {
-            least = cost;
-            best = lines;
-        }
-    }
-    return best;
-}
-
 /* Pieces of work: lines, and where there are few of them, or weights that no cache holds, parts of
  * the channels too. */
 static void cut(conv_kernel *k)
@@ -150,7 +129,8 @@ static void cut(conv_kernel *k)
     k->lines = smaller(k->lines, larger(1, all / wanted));
     k->lines = smaller(k->lines, c->out[1]);
     if (p->threads > 1)
-        k->lines = even_lines(k, k->lines, all / c->out[1] * k->shares);
+        k->lines = cfxi_backend_even_lines(p->threads, c->out[1], k->lines,
+                                           all / c->out[1] * k->shares);
     k->chunk = larger(tile, CHUNK_BYTES / panel / tile * tile);
     k->scratch = k->copies ? (size_t)(((k->lines - 1) * c->stride[1] + window) * line) : 0;
 }

@@ -3,9 +3,8 @@
  * Nothing is copied: at the edges of the image the window of a pixel has fewer lines and places.
  */
 #include "backend_impl.h"
-#include "depthwise.h"
 
-CFXI_ISA_CHOICE(cfxi_depthwise, cfxi_backend_depthwise_of, cfxi_backend_depthwise_line)
+#include "runtime/kernels/depthwise/depthwise.h"
 
 typedef struct depthwise_kernel {
     cfxi_kernel head;
@@ -56,7 +55,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
         return cfxi_base_nomem(err), NULL;
     *k = (depthwise_kernel){.head = {&cfxi_backend_depthwise, allocator, *p, room, NULL}};
     k->posts = cfxi_backend_fuse_posts(p);
-    k->line = cfxi_backend_depthwise_of(p->isa)->line;
+    k->line = cfxi_depthwise_of(p->isa)->line;
     k->packed = (float *)(((uintptr_t)(k + 1) + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     pack(k, from);
     return &k->head;
@@ -64,16 +63,11 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* The lines of a window that lie inside of the image: [first, last). */
-typedef struct span {
-    int64_t first, last;
-} span;
-
-static span lines_inside(const cfxi_conv *c, int64_t y)
+cfxi_span cfxi_backend_lines_inside(const cfxi_conv *c, int64_t y)
 {
     const int64_t from = y * c->stride[1] - c->before[1];
     const int64_t gap = c->dilation[1];
-    span s = {from < 0 ? (-from + gap - 1) / gap : 0, c->kernel[1]};
+    cfxi_span s = {from < 0 ? (-from + gap - 1) / gap : 0, c->kernel[1]};
     if (from + (s.last - 1) * gap >= c->in[1])
         s.last = from >= c->in[1] ? 0 : (c->in[1] - 1 - from) / gap + 1;
     if (s.first > s.last)
@@ -98,7 +92,7 @@ static void run_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image
     const cfxi_problem *p = &k->head.problem;
     const cfxi_conv *c = &p->conv;
     const cfxi_post *add = k->posts.adds ? &p->posts[0] : NULL;
-    const span lines = lines_inside(c, y);
+    const cfxi_span lines = cfxi_backend_lines_inside(c, y);
     const int64_t top = y * c->stride[1] - c->before[1] + lines.first * c->dilation[1];
     const cfxi_depthwise_line t = {
         .pixels = c->out[2],

@@ -87,6 +87,25 @@ void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias)
         to[i] = bias && i < n ? bias[i] : 0;
 }
 
+/* ---- work ---------------------------------------------------------------------------------- */
+
+static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+int64_t cfxi_backend_even_lines(unsigned threads, int64_t all, int64_t most, int64_t times)
+{
+    int64_t best = most;
+    double least = INFINITY;
+    for (int64_t lines = most; lines > 0; lines--) {
+        const double own = (double)parts(parts(all, lines) * times, threads);
+        const double cost = own * ((double)lines + 0.3);
+        if (cost < least) {
+            least = cost;
+            best = lines;
+        }
+    }
+    return best;
+}
+
 /* ---- posts --------------------------------------------------------------------------------- */
 
 cfxi_fused_posts cfxi_backend_fuse_posts(const cfxi_problem *p)

@@ -28,7 +28,8 @@ static int is_returned(void *ctx, cfx_node *n)
     return 0;
 }
 
-/* The passes, in order. Calls that nothing is known about stay where they are. */
+/* The passes, in order. What is quantized has to be seen before its weights are folded. Calls that
+ * nothing is known about stay where they are. */
 static cfx_status run_passes(cfx_graph *g, const cfx_module_tree *modules, cfx_error *err)
 {
     static const cfx_const_fold_options fold = {.strict = true};
@@ -36,8 +37,8 @@ static cfx_status run_passes(cfx_graph *g, const cfx_module_tree *modules, cfx_e
     static const cfx_cse_options cse = {.keep = is_returned, .strict = true};
     static const cfx_dce_options dce = {.strict = true};
     static const struct { const char *name; const void *options; } passes[] = {
-        {"remove_dropout", NULL}, {"const_fold", &fold}, {"collapse_reshapes", &collapse},
-        {"cse", &cse}, {"dce", &dce},
+        {"remove_dropout", NULL}, {"integers", NULL}, {"const_fold", &fold},
+        {"collapse_reshapes", &collapse}, {"cse", &cse}, {"dce", &dce},
     };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
         CFX_TRY(cfx_pass_run(cfx_pass_find(passes[i].name), g, modules, passes[i].options, NULL,

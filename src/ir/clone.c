@@ -378,9 +378,9 @@ static cfx_status add_region(cloner *c, cfx_graph *copy)
 static cfx_status copy_rest(cloner *c)
 {
     CFX_TRY(copy_scopes(c));
-    pthread_mutex_lock(&c->src->cloning);
+    cfxi_base_lock_take(&c->src->cloning);  /* marks and twins that a fork left are set anew */
     const cfx_status status = copy_nodes(c);
-    pthread_mutex_unlock(&c->src->cloning);
+    cfxi_base_lock_leave(&c->src->cloning);
     return status;
 }
 

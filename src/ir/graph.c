@@ -53,7 +53,7 @@ cfx_graph *cfx_graph_new(const cfx_allocator *allocator, const cfx_host *host, c
     cfx_graph *g = cfxi_base_alloc(allocator, sizeof *g);
     if (g)
         init(g, allocator, host);
-    if (g && g->empty && pthread_mutex_init(&g->cloning, NULL) == 0)
+    if (g && g->empty && cfxi_base_lock_new(&g->cloning))
         return g;
     if (g)
         cfxi_base_arena_release(&g->arena);
@@ -98,7 +98,7 @@ void cfx_graph_release(cfx_graph *g)
     cfxi_base_vec_free(&g->hooks, sizeof(cfxi_hook), allocator);
     cfxi_ir_namespace_release(&g->names);
     cfxi_base_arena_release(&g->arena);
-    pthread_mutex_destroy(&g->cloning);
+    cfxi_base_lock_free(&g->cloning);
     cfxi_base_free(allocator, g, sizeof *g);
 }
 

@@ -12,6 +12,7 @@
 #define CFXI_GRAPH_IMPL_H
 
 #include "base/base_impl.h"
+#include "base/forks.h"
 
 #include <cfx/embed/copy.h>
 #include <cfx/embed/graph.h>
@@ -21,7 +22,6 @@
 #include <cfx/embed/namespace.h>
 #include <cfx/node.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 struct cfx_str {
@@ -196,7 +196,7 @@ struct cfx_graph {
     cfxi_hash_set location_table, scope_table;
     cfx_graph *parent;      /* the graph whose values hold this one as a region */
     uint32_t height;        /* deepest nesting of regions ever held */
-    pthread_mutex_t cloning;  /* marks and twins are in use */
+    cfxi_lock cloning;  /* marks and twins are in use */
 };
 
 /* ---- accessors ----------------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ static cfxi_bytes *map_file(const cfxi_onnx_source *s, cfxi_text name, cfx_error
     else
         bytes = cfxi_format_bytes_map(path.data, s->allocator, err);
     cfx_buffer_free(&path);
-    return bytes;
+    return s->read_only ? cfxi_format_bytes_protect(bytes) : bytes;
 }
 
 /* The bytes of a file of the folder, borrowed; each file is opened once. */

@@ -165,6 +165,7 @@ int cfxi_onnx_narrow_bits(int64_t number);
 typedef struct cfxi_onnx_source {
     struct cfxi_bytes *bytes;   /* that the model was read from: tensors may point into them */
     const char *folder;         /* of external files; NULL: there are none */
+    bool read_only;             /* files that are mapped */
     struct cfxi_onnx_files *files;  /* those that are open */
     const cfx_allocator *allocator;
 } cfxi_onnx_source;

@@ -139,7 +139,9 @@ static cfx_node *add_cast(function_job *job, cfx_node *n, cfx_node *x, cfx_error
     const cfx_value args[] = {cfx_value_node(n), cfx_value_node(x)};
     if (cfx_graph_set_insert_point(g, (cfx_insert_point){n, true}, err) != CFX_OK)
         return NULL;
-    cfx_node *t = cfx_graph_call(g, CFX_OP_CALL_METHOD, "type_as", args, 2, NULL, 0, err);
+    cfx_node *t = cfxi_pass_is_lowered(n)
+                      ? cfxi_analysis_add_function(g, "cfx.ops.type_as", args, 2, err)
+                      : cfx_graph_call(g, CFX_OP_CALL_METHOD, "type_as", args, 2, NULL, 0, err);
     cfx_graph_set_insert_point(g, old, NULL);
     if (!t || cfxi_analysis_take_place(&job->aliases, t, n, err) != CFX_OK)
         return NULL;

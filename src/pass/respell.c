@@ -1,6 +1,8 @@
 /* respell.c - another operator in the place of one, spelled the same way. */
 #include "respell_impl.h"
 
+#include <stdio.h>
+
 bool cfxi_pass_find_target(cfx_graph *g, const char *name, cfx_target *target, cfx_value *keep,
                            cfx_error *err)
 {
@@ -108,6 +110,13 @@ static cfx_status make_function(cfx_node *n, const char *name, bool *done, cfx_e
     return status;
 }
 
+/* cfx.ops.NAME, as lowering spells rows. */
+bool cfxi_pass_is_lowered(const cfx_node *n)
+{
+    const cfx_str *name = n->callee->ref->name;
+    return n->op == CFX_OP_CALL_FUNCTION && name && strncmp(name->data, "cfx.ops.", 8) == 0;
+}
+
 cfx_status cfxi_pass_respell(cfx_node *n, cfx_operator op, bool *done, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
@@ -117,6 +126,10 @@ cfx_status cfxi_pass_respell(cfx_node *n, cfx_operator op, bool *done, cfx_error
         return find_method(op, name) ? make_method(n, name, done, err) : CFX_OK;
     if (!from)
         return CFX_OK;
+    if (cfxi_pass_is_lowered(n)) {
+        snprintf(name, sizeof name, "cfx.ops.%s", cfx_operator_name(op));
+        return make_function(n, name, done, err);
+    }
     if (find_function(op, public_name(from->data), name))
         return make_function(n, name, done, err);
     bool plain = strncmp(from->data, "torch.ops.", 10) != 0 &&

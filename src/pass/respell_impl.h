@@ -12,6 +12,9 @@
  * (respell.c) */
 cfx_status cfxi_pass_respell(cfx_node *n, cfx_operator op, bool *done, cfx_error *err);
 
+/* Whether a call is spelled cfx.ops.NAME, as lowering writes rows. */
+bool cfxi_pass_is_lowered(const cfx_node *n);
+
 /* Writes the first overload of `op` ("torch.ops.aten.select.int"); false if it has none. */
 bool cfxi_pass_overload_of(cfx_operator op, char out[CFX_SPELLING_SIZE]);
 

@@ -1,7 +1,7 @@
 /* plan_append.c - caches that grow in place: plan_append.h. */
 #include "plan_append.h"
 
-#include <pthread.h>
+#include "base/forks.h"
 
 enum {
     LEAST_ROOM = 16,        /* rows behind those that there are */
@@ -11,7 +11,7 @@ enum {
 struct cfxi_appender {
     atomic_int refs;
     const cfx_allocator *allocator;
-    pthread_mutex_t lock;
+    cfxi_lock lock;
     cfxi_pointers growths;  /* where the first element is -> growth *, of all that live */
 };
 
@@ -34,7 +34,7 @@ cfxi_appender *cfxi_plan_appender_new(const cfx_allocator *allocator, cfx_error 
     memset(a, 0, sizeof *a);
     a->allocator = allocator;
     atomic_init(&a->refs, 1);
-    if (pthread_mutex_init(&a->lock, NULL) == 0)
+    if (cfxi_base_lock_new(&a->lock))
         return a;
     cfxi_base_free(allocator, a, sizeof *a);
     return cfxi_base_nomem(err), NULL;
@@ -52,8 +52,16 @@ void cfxi_plan_appender_release(cfxi_appender *a)
         return;
     const cfx_allocator *allocator = a->allocator;
     cfxi_base_pointers_free(&a->growths, allocator);
-    pthread_mutex_destroy(&a->lock);
+    cfxi_base_lock_free(&a->lock);
     cfxi_base_free(allocator, a, sizeof *a);
+}
+
+/* In a child that was forked while another thread changed the table, nothing in it is trusted: what
+ * grows next is copied once. */
+static void lock(cfxi_appender *a)
+{
+    if (cfxi_base_lock_take(&a->lock))
+        a->growths = (cfxi_pointers){0};
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
@@ -63,9 +71,9 @@ static void end_growth(void *ctx)
 {
     growth *g = ctx;
     cfxi_appender *a = g->owner;
-    pthread_mutex_lock(&a->lock);
+    lock(a);
     cfxi_base_pointers_set(&a->growths, g->first, NULL, a->allocator);
-    pthread_mutex_unlock(&a->lock);
+    cfxi_base_lock_leave(&a->lock);
     cfxi_base_free(a->allocator, g, g->block);
     cfxi_plan_appender_release(a);
 }
@@ -118,9 +126,9 @@ static cfx_tensor *enter(growth *g, cfx_error *err)
         return NULL;
     }
     g->storage = whole->storage;
-    pthread_mutex_lock(&a->lock);
+    lock(a);
     const bool entered = cfxi_base_pointers_set(&a->growths, g->first, g, a->allocator);
-    pthread_mutex_unlock(&a->lock);
+    cfxi_base_lock_leave(&a->lock);
     if (entered)
         return whole;
     cfx_tensor_release(whole);
@@ -154,13 +162,13 @@ static cfx_status share(cfx_tensor *t, const growth *g, cfx_error *err)
 static bool take_rows(cfxi_appender *a, const cfx_tensor *old, cfx_tensor *t, size_t dim)
 {
     cfx_error err = {0};
-    pthread_mutex_lock(&a->lock);
+    lock(a);
     growth *g = cfxi_base_pointers_get(&a->growths, old->data);
     const bool takes = g && is_all_taken(g, old, dim) && t->size[dim] <= g->shape.size[dim] &&
                        share(t, g, &err) == CFX_OK;
     if (takes)
         g->taken = t->size[dim];
-    pthread_mutex_unlock(&a->lock);
+    cfxi_base_lock_leave(&a->lock);
     return takes;
 }
 

@@ -68,16 +68,20 @@ static void take_planes(const cfxi_fuser *f, cfxi_fusion *u, uint32_t first)
                                  c->in_channels <= FEW_CHANNELS && u->num_steps < CFXI_FUSED_STEPS
                              ? only_source(f, u->x, first, &number) : NULL;
     const cfx_tensor *from = s && s->op == CFX_OPID_contiguous ? cfxi_plan_tensor_arg(s, 0) : NULL;
-    if (!from || from->dtype != CFX_DTYPE_FLOAT32 || from->ndim != 4 ||
-        !cfxi_tensor_has_whole_strides(from) || cfxi_plan_number(f->plan, from) == CFXI_NONE)
+    const cfxi_backend *backend =
+        u->problem.integers.used ? &cfxi_backend_bytes : &cfxi_backend_convolution;
+    if (!from || from->ndim != 4 || !cfxi_tensor_has_whole_strides(from) ||
+        from->dtype != cfxi_plan_tensor(f->plan, u->x)->header->dtype ||
+        cfxi_plan_number(f->plan, from) == CFXI_NONE)
         return;
     cfxi_problem tried = u->problem;
     double cost;
-    tried.conv.xs[0] = from->stride[0] / 4;
-    tried.conv.xs[1] = from->stride[1] / 4;
-    tried.conv.xs[3] = from->stride[2] / 4;
-    tried.conv.xs[4] = from->stride[3] / 4;
-    if (!cfxi_backend_convolution.query(&tried, &cost))
+    const int64_t item = (int64_t)cfxi_tensor_itemsize(from);
+    tried.conv.xs[0] = from->stride[0] / item;
+    tried.conv.xs[1] = from->stride[1] / item;
+    tried.conv.xs[3] = from->stride[2] / item;
+    tried.conv.xs[4] = from->stride[3] / item;
+    if (!backend->query(&tried, &cost))
         return;
     u->problem = tried;
     u->x = cfxi_plan_number(f->plan, from);
@@ -89,7 +93,8 @@ static bool takes_factors(const cfxi_fusion *u)
 {
     const cfxi_problem *p = &u->problem;
     return p->kind == CFXI_PRODUCT && p->conv.batch > 0 && p->m > p->conv.batch &&
-           !p->factors.scaled && !cfxi_backend_rounds(p) && u->num_steps + 2 <= CFXI_FUSED_STEPS;
+           !p->factors.scaled && !cfxi_backend_rounds(p) && !p->integers.used &&
+           u->num_steps + 2 <= CFXI_FUSED_STEPS;
 }
 
 /* Floats from pixel to pixel of an image that is like `as`, but for gaps between pixels; 0 if it is

@@ -474,6 +474,8 @@ void cfxi_plan_free(cfxi_plan *plan)
     cfxi_plan_cut(plan, 0, 0);
     cfxi_base_map_free(&plan->by_header, sizeof(uint64_t), plan->allocator);
     cfxi_base_map_free(&plan->first_out, sizeof(uint64_t), plan->allocator);
+    cfxi_base_map_free(&plan->shared_by, sizeof(uint64_t), plan->allocator);
+    cfxi_base_vec_free(&plan->shared, sizeof(cfxi_shared), plan->allocator);
     cfxi_base_vec_free(&plan->given, sizeof(cfx_datum), plan->allocator);
     cfxi_base_vec_free(&plan->memories, sizeof(cfxi_memory *), plan->allocator);
     cfxi_base_vec_free(&plan->tensors, sizeof(cfxi_planned_tensor), plan->allocator);

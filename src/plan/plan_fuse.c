@@ -13,26 +13,19 @@
 
 /* ---- what can begin ------------------------------------------------------------------------ */
 
-/* Floats from row to row of a matrix, which has any number of leading dimensions; 0 if the tensor
- * is none. */
-static int64_t row_of(const cfx_tensor *t)
-{
-    return t->ndim > 0 ? cfxi_rt_row_step(t, t->ndim - 1) / 4 : 0;
-}
-
 /* x [..., k] and out [..., n] as matrices. */
 static bool begin_rows(cfxi_fusion *u, const cfxi_step *s, const cfx_tensor *x, int64_t n)
 {
     const cfx_tensor *out = s->results[0].as.tensor;
     if (!x || x->dtype != CFX_DTYPE_FLOAT32 || !x->storage->planned || x->ndim < 1 ||
-        row_of(x) == 0 || row_of(out) == 0 || out->ndim != x->ndim ||
+        cfxi_plan_row_of(x) == 0 || cfxi_plan_row_of(out) == 0 || out->ndim != x->ndim ||
         cfxi_tensor_numel(out) == 0 || x->size[x->ndim - 1] == 0)
         return false;
     u->problem.k = x->size[x->ndim - 1];
     u->problem.n = n;
     u->problem.m = cfxi_tensor_numel(x) / u->problem.k;
-    u->problem.x_row = row_of(x);
-    u->problem.out_row = row_of(out);
+    u->problem.x_row = cfxi_plan_row_of(x);
+    u->problem.out_row = cfxi_plan_row_of(out);
     u->columns = n;
     return true;
 }
@@ -131,6 +124,9 @@ static bool begin(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s)
     size_t bias = 2;
     bool ok = false;
     switch ((int)s->op) {
+    case CFX_OPID_integer_linear: case CFX_OPID_integer_conv:
+        ok = cfxi_plan_begin_integers(f, u, s);
+        break;
     case CFX_OPID_linear:
         ok = begin_product(u, s, cfxi_plan_tensor_arg(s, 0), cfxi_plan_tensor_arg(s, 1), true);
         break;
@@ -161,7 +157,8 @@ static bool begin(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s)
     const size_t x = s->op == CFX_OPID_addmm ? 1 : 0;
     u->x = cfxi_plan_number(f->plan, s->args[x].as.tensor);
     u->out = cfxi_plan_number(f->plan, s->results[0].as.tensor);
-    return s->op == CFX_OPID_matmul || s->op == CFX_OPID_mm || cfxi_plan_is_none(s, bias) ||
+    return s->op == CFX_OPID_matmul || s->op == CFX_OPID_mm || u->problem.integers.used ||
+           cfxi_plan_is_none(s, bias) ||
            take_bias(f, u, cfxi_plan_tensor_arg(s, bias));
 }
 
@@ -234,7 +231,7 @@ static bool fits(const cfxi_fuser *f, const cfxi_fusion *u, const cfx_tensor *t)
     if (u->problem.kind != CFXI_CONVOLUTION)
         return is_flat(t, so_far) ||
                (cfxi_plan_lie_in_order(t, so_far) && t->size[t->ndim - 1] == u->problem.n &&
-                row_of(t) > 0);
+                cfxi_plan_row_of(t) > 0);
     return cfxi_plan_lie_alike(t, so_far) ||
            (cfxi_plan_lie_in_order(t, so_far) && t->ndim == 4 && t->stride[1] == 4);
 }
@@ -277,7 +274,7 @@ static bool take_constants(const cfxi_fuser *f, cfxi_fusion *u, uint32_t step)
 static bool find_rows(const cfxi_fusion *u, const cfx_tensor *t, int64_t rows[3])
 {
     if (u->problem.kind != CFXI_CONVOLUTION) {
-        rows[0] = cfx_tensor_is_contiguous(t) ? u->problem.n : row_of(t);
+        rows[0] = cfx_tensor_is_contiguous(t) ? u->problem.n : cfxi_plan_row_of(t);
         return rows[0] > 0;
     }
     if (t->ndim != 4 || (t->stride[1] != 4 && t->size[1] > 1))
@@ -428,7 +425,14 @@ static void flatten(cfxi_fusion *u)
                      post->rows[0] != before.conv.out[1] * post->rows[1])))
             return;
     }
+    const int64_t *other = before.integers.other_rows;
+    if (!pixel && before.integers.end.adds &&
+        (other[1] != before.conv.out[2] * other[2] ||
+         (before.conv.batch > 1 && other[0] != before.conv.out[1] * other[1])))
+        return;
     flatten_conv(&u->problem);
+    if (u->problem.kind == CFXI_PRODUCT)
+        u->problem.integers.other_rows[0] = other[pixel ? 0 : 2];
     for (size_t i = 0; u->problem.kind == CFXI_PRODUCT && i < before.num_posts; i++)
         u->problem.posts[i].rows[0] = before.posts[i].rows[pixel ? 0 : 2];
 }
@@ -438,26 +442,31 @@ static void set_rows(const cfxi_fuser *f, cfxi_fusion *u, uint32_t begun)
 {
     const cfx_tensor *out = cfxi_plan_tensor(f->plan, u->out)->header;
     cfxi_problem *p = &u->problem;
+    const int64_t item = (int64_t)cfxi_tensor_itemsize(out);
     if (cfxi_plan_lie_alike(out, cfxi_plan_tensor(f->plan, begun)->header))
         return;
     if (p->kind != CFXI_CONVOLUTION) {
-        p->out_row = cfx_tensor_is_contiguous(out) ? p->n : row_of(out);
+        p->out_row = cfx_tensor_is_contiguous(out) ? p->n : cfxi_plan_row_of(out);
         return;
     }
-    p->conv.ys[0] = out->stride[0] / 4;
-    p->conv.ys[3] = out->stride[2] / 4;
-    p->conv.ys[4] = out->stride[3] / 4;
+    p->conv.ys[0] = out->stride[0] / item;
+    p->conv.ys[3] = out->stride[2] / item;
+    p->conv.ys[4] = out->stride[3] / item;
 }
 
 /* Takes over what follows, as far as it can. */
 static void follow(cfxi_fuser *f, cfxi_fusion *u)
 {
     const uint32_t begun = u->out;
+    const cfxi_integers *q = &u->problem.integers;
     for (bool more = true; more;) {
         const uint32_t step = cfxi_plan_only_reader(&f->groups, u->out);
         const uint32_t group = cfxi_plan_only_group(&f->groups, u->out);
-        more = (step != CFXI_NONE && take_constants(f, u, step)) ||
-               (group != CFXI_NONE && take_group(f, u, group));
+        if (q->used && !q->end.to_float)
+            more = cfxi_plan_take_integer_sum(f, u);
+        else
+            more = (step != CFXI_NONE && !q->used && take_constants(f, u, step)) ||
+                   (group != CFXI_NONE && take_group(f, u, group));
         if (more)
             u->out = cfxi_plan_number(
                 f->plan, cfxi_plan_step(f->plan, u->steps[u->num_steps - 1])->results[0].as.tensor);
@@ -514,6 +523,7 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
         const cfxi_backend *backend = cfxi_backend_choose(&u.problem, &choosing, &why);
         const cfxi_constants constants = {.w = (const float *)(const void *)u.w->data,
                                           .bias = u.bias, .scale = u.scale,
+                                          .w_zero = u.w_zero,
                                           .packs = lasts(f, &u) ? f->how->packs : NULL,
                                           .tensors = u.tensors, .factors = u.factors,
                                           .shifts = u.shifts, .rt = f->rt};
@@ -525,6 +535,7 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
     const size_t bytes = (size_t)u.columns * sizeof(float);
     cfxi_base_free(allocator, u.bias, bytes);
     cfxi_base_free(allocator, u.scale, bytes);
+    cfxi_base_free(allocator, u.w_zero, bytes);
     cfxi_base_free(allocator, u.chain, sizeof *u.chain);
     cfxi_base_free(allocator, u.factors, 2 * (size_t)u.problem.k * sizeof *u.factors);
     return status;
@@ -558,13 +569,15 @@ static cfx_status fuse_patterns(cfxi_fuser *f)
     if (status == CFX_OK)
         status = cfxi_plan_fuse_norms(f->plan, &f->groups, f->err);
     cfxi_plan_groups_free(&f->groups);
+    if (status == CFX_OK)
+        status = cfxi_plan_integer_matmuls(f);
     return status == CFX_OK ? cfxi_plan_lstms(f->plan, f->err) : status;
 }
 
 cfx_status cfxi_plan_fuse(cfxi_plan *plan, cfx_runtime *rt, const cfxi_plan_how *how,
                           cfx_error *err)
 {
-    cfxi_fuser f = {.plan = plan, .rt = rt, .how = how, .err = err};
+    cfxi_fuser f = {.plan = plan, .rt = rt, .how = how, .int8 = cfxi_rt_int8(rt), .err = err};
     if (how->precision == CFX_PRECISION_BF16)
         f.bf16 = cfxi_rt_bf16(rt);
     CFX_TRY(fuse_patterns(&f));

@@ -10,6 +10,7 @@ typedef struct cfxi_fuser {
     const cfxi_plan_how *how;
     cfxi_groups groups;
     cfxi_bf16 bf16;
+    cfxi_int8 int8;
     cfx_error *err;
 } cfxi_fuser;
 
@@ -28,6 +29,7 @@ typedef struct cfxi_fusion {
     cfxi_chain *chain;       /* or NULL */
     float *bias;             /* of all columns or channels: NULL if there is none */
     float *scale;
+    int32_t *w_zero;         /* of integers, likewise */
     int64_t columns;
     float *factors, *shifts; /* of x, k of each, in one block: or NULL */
 } cfxi_fusion;
@@ -54,9 +56,23 @@ static inline float cfxi_plan_element_of(const cfx_tensor *t, int64_t i)
     return *(const float *)(const void *)(t->data + i * t->stride[0]);
 }
 
+/* Elements from row to row of a matrix, which has any number of leading dimensions; 0 if the tensor
+ * is none. */
+static inline int64_t cfxi_plan_row_of(const cfx_tensor *t)
+{
+    return t->ndim > 0 ? cfxi_rt_row_step(t, t->ndim - 1) / (int64_t)cfxi_tensor_itemsize(t) : 0;
+}
+
 /* A norm of `n` channels with known statistics, as a factor and a sum for each; false if it is
  * another. */
 bool cfxi_plan_find_norm(const cfxi_step *s, int64_t n, double *scale, double *bias);
+
+/* A product or convolution of integers with constant weights. (plan_integers.c) */
+bool cfxi_plan_begin_integers(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s);
+/* Takes over the sum that follows one, if it can. (plan_integers.c) */
+bool cfxi_plan_take_integer_sum(const cfxi_fuser *f, cfxi_fusion *u);
+/* Gives products of two matrices of integers to their kernel. (plan_integers.c) */
+cfx_status cfxi_plan_integer_matmuls(cfxi_fuser *f);
 
 /* Takes over what comes before the step `first`, as far as the kernel can. */
 void cfxi_plan_fuse_before(const cfxi_fuser *f, cfxi_fusion *u, uint32_t first);

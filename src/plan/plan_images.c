@@ -20,6 +20,10 @@ bool cfxi_plan_keeps_layout(cfx_operator op, bool divides)
     case CFX_OPID_linear: case CFX_OPID_weight_linear: case CFX_OPID_getitem:
     case CFX_OPID_interpolate: case CFX_OPID_pad:
     case CFX_OPID_size: case CFX_OPID_conv_transpose2d:
+    case CFX_OPID_quantize_per_tensor: case CFX_OPID_dequantize_per_tensor:
+    case CFX_OPID_integer_conv: case CFX_OPID_integer_linear: case CFX_OPID_integer_add:
+    case CFX_OPID_integer_mul: case CFX_OPID_integer_table: case CFX_OPID_integer_mean:
+    case CFX_OPID_integer_avg_pool:
         return true;
     default:
         return cfx_operator_flags(op) & CFX_OPERATOR_ELEMENTWISE;
@@ -183,15 +187,27 @@ cfx_datum cfxi_plan_restored(cfxi_builder *b, cfx_datum d, cfx_datum was)
     return cfxi_plan_is_planned(result) ? with_strides(b, result, was.as.tensor) : result;
 }
 
+/* Which argument the weights of a convolution of images are; 0 if the operator is another. */
+static size_t weights_of(cfx_operator op)
+{
+    switch ((int)op) {
+    case CFX_OPID_conv2d: case CFX_OPID_convolution: return 1;
+    case CFX_OPID_integer_conv: return 3;
+    default: return 0;
+    }
+}
+
 cfx_status cfxi_plan_turn_image(cfxi_builder *b, cfx_operator op)
 {
     const cfx_datum x = b->stack[0];
-    const bool is_conv = (op == CFX_OPID_conv2d || op == CFX_OPID_convolution) && b->depth > 1 &&
-                         cfxi_plan_is_planned(x) && x.as.tensor->ndim == 4 &&
-                         x.as.tensor->dtype == CFX_DTYPE_FLOAT32 &&
-                         !cfxi_plan_is_planned(b->stack[1]);
+    const size_t weights = weights_of(op);
+    const bool is_conv = weights > 0 && b->depth > weights && cfxi_plan_is_planned(x) &&
+                         x.as.tensor->ndim == 4 &&
+                         (x.as.tensor->dtype == CFX_DTYPE_FLOAT32 || weights > 1) &&
+                         !cfxi_plan_is_planned(b->stack[weights]);
     b->planner.finds_layouts = b->planner.finds_layouts || is_conv;
-    if (!is_conv || !b->eager || x.as.tensor->stride[1] == 4)
+    if (!is_conv || !b->eager ||
+        x.as.tensor->stride[1] == (int64_t)cfxi_tensor_itemsize(x.as.tensor))
         return CFX_OK;
     cfx_tensor *turned =
         other_layout(b, &b->turned, x.as.tensor, CFX_MEMORY_FORMAT_CHANNELS_LAST);

@@ -69,6 +69,12 @@ typedef struct cfxi_step {
     bool removed;            /* became a part of another step */
 } cfxi_step;
 
+/* Bytes of constants that tensors among the outs have in common. */
+typedef struct cfxi_shared {
+    const char *begin;
+    size_t size;
+} cfxi_shared;
+
 /* A value in a slot, with planned tensors. */
 typedef struct cfxi_slot_value {
     uint32_t slot;
@@ -89,8 +95,9 @@ typedef struct cfxi_plan {
     cfxi_vec steps;          /* of cfxi_step */
     cfxi_vec inputs;         /* of cfxi_slot_value */
     cfxi_vec outs;           /* of cfxi_slot_value */
-    cfxi_hash_map first_out; /* cfx_tensor *, or cfxi_storage * of a constant -> 1 + the first of
-                                the outs that is it, or is copied with all of that memory */
+    cfxi_hash_map first_out; /* cfx_tensor * -> 1 + the first of the outs that is it */
+    cfxi_vec shared;         /* of cfxi_shared: constant memory that several outs see */
+    cfxi_hash_map shared_by; /* cfx_tensor *, a constant -> 1 + which of them it sees */
     uint32_t num_inputs;     /* tensors in inputs */
     uint32_t num_results;    /* memories of kind RESULT */
     size_t arena;            /* bytes */
@@ -207,12 +214,17 @@ bool cfxi_plan_is_line(cfx_operator op, const cfx_datum *args, size_t n);
 cfx_datum cfxi_plan_call_line(cfx_runtime *rt, cfxi_planner *planner, const cfx_datum *args,
                               size_t n, cfx_error *err);
 
-/* Whether a constant that is returned is copied with all of its memory, so that others that share
- * it still do; not if that is much more: a view of a file. */
-static inline bool cfxi_plan_copies_memory(const cfx_tensor *t)
-{
-    return (size_t)cfxi_tensor_numel(t) * cfxi_tensor_itemsize(t) >= t->storage->size / 2;
-}
+/* ---- constants that are left in slots (plan_constants.c) ----------------------------------- */
+
+/* A run copies the constants that it leaves, since others may write to them. Finds which of them
+ * overlap: these are copied together, and what is written to one is then seen in the others. */
+cfx_status cfxi_plan_share_constants(cfxi_plan *plan, cfx_error *err);
+/* A copy of a constant among the outs. copies[i], NULL at first, becomes the bytes of the plan's
+ * shared memory i. NULL with *err set. */
+cfx_tensor *cfxi_plan_copy_constant(const cfxi_plan *plan, cfx_runtime *rt, const cfx_tensor *t,
+                                    cfx_tensor **copies, cfx_error *err);
+/* A tensor of these sizes and strides, without memory; NULL with *err set. */
+cfx_tensor *cfxi_plan_header_like(const cfxi_plan *plan, const cfx_tensor *t, cfx_error *err);
 
 /* ---- which values it is for (plan_key.c) --------------------------------------------------- */
 

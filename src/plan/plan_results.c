@@ -83,25 +83,18 @@ static cfx_status leave_slots(cfxi_builder *b, const cfxi_hash_map *wholes)
     return CFX_OK;
 }
 
-static cfx_status note_first(cfxi_plan *plan, const void *key, uint64_t number, cfx_error *err)
-{
-    uint64_t *first =
-        cfxi_base_map_add(&plan->first_out, key, sizeof *first, plan->allocator);
-    if (first && *first == 0)
-        *first = number;
-    return first ? CFX_OK : cfxi_base_nomem(err);
-}
-
-/* Which outs are one tensor, or share memory that is copied. */
+/* Which outs are one tensor. */
 static cfx_status find_first_outs(cfxi_plan *plan, cfx_error *err)
 {
     for (size_t i = 0; i < plan->outs.size; i++) {
         const cfx_datum d = cfxi_plan_out(plan, i)->value;
         if (d.kind != CFX_DATUM_TENSOR)
             continue;
-        CFX_TRY(note_first(plan, d.as.tensor, i + 1, err));
-        if (!cfxi_plan_is_planned(d) && cfxi_plan_copies_memory(d.as.tensor))
-            CFX_TRY(note_first(plan, d.as.tensor->storage, i + 1, err));
+        uint64_t *first =
+            cfxi_base_map_add(&plan->first_out, d.as.tensor, sizeof *first, plan->allocator);
+        if (!first)
+            return cfxi_base_nomem(err);
+        *first = *first ? *first : i + 1;
     }
     return CFX_OK;
 }
@@ -113,5 +106,7 @@ cfx_status cfxi_plan_leave_results(cfxi_builder *b)
     if (status == CFX_OK)
         status = leave_slots(b, &wholes);
     cfxi_base_map_free(&wholes, sizeof(uint64_t), b->plan->allocator);
-    return status == CFX_OK ? find_first_outs(b->plan, b->err) : status;
+    if (status == CFX_OK)
+        status = find_first_outs(b->plan, b->err);
+    return status == CFX_OK ? cfxi_plan_share_constants(b->plan, b->err) : status;
 }

@@ -24,7 +24,7 @@ struct cfxi_plan_session {
     cfx_tensor **results;    /* one for each RESULT memory, flat bytes: kept for the next run */
     cfx_tensor **inputs;     /* of this run, borrowed: the tensors in its inputs */
     cfx_datum *left;         /* what is put into slots */
-    cfx_tensor **copies;     /* of constants among it, while that is done */
+    cfx_tensor **copies;     /* of the plan's shared constants, while that is done */
 };
 
 enum { FOREVER = 1 << 30 };  /* references that nobody gives back */
@@ -100,7 +100,7 @@ static cfx_status fill(cfxi_plan_session *s, cfx_error *err)
     s->results = cfxi_base_alloc(a, (plan->num_results + 1) * sizeof *s->results);
     s->inputs = cfxi_base_alloc(a, (plan->num_inputs + 1) * sizeof *s->inputs);
     s->left = cfxi_base_alloc(a, (plan->outs.size + 1) * sizeof *s->left);
-    s->copies = cfxi_base_alloc(a, (plan->outs.size + 1) * sizeof *s->copies);
+    s->copies = cfxi_base_alloc(a, (plan->shared.size + 1) * sizeof *s->copies);
     s->raw = cfxi_base_alloc(a, plan->arena + 2 * CFXI_ALIGN);
     if (s->raw)
         cfxi_base_prefer_large_pages(s->raw, plan->arena);
@@ -150,7 +150,7 @@ void cfxi_plan_session_free(cfxi_plan_session *s)
     cfxi_base_free(a, s->raw, plan->arena + 2 * CFXI_ALIGN);
     for (uint32_t i = 0; s->results && i < plan->num_results; i++)
         cfx_tensor_release(s->results[i]);
-    cfxi_base_free(a, s->copies, (plan->outs.size + 1) * sizeof *s->copies);
+    cfxi_base_free(a, s->copies, (plan->shared.size + 1) * sizeof *s->copies);
     cfxi_base_free(a, s->left, (plan->outs.size + 1) * sizeof *s->left);
     cfxi_base_free(a, s->inputs, (plan->num_inputs + 1) * sizeof *s->inputs);
     cfxi_base_free(a, s->results, (plan->num_results + 1) * sizeof *s->results);
@@ -296,6 +296,8 @@ static double flops_of(const cfxi_step *step, const ready_step *ready)
     switch (p->kind) {
     case CFXI_PRODUCT: case CFXI_ATTENTION: case CFXI_WEIGHT_ONLY:
         return 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    case CFXI_MATMUL:
+        return 2.0 * (double)(p->m * p->integers.batches) * (double)p->n * (double)p->k;
     case CFXI_CHAIN: return (double)p->m * (double)p->chain->num_ops;
     case CFXI_LSTM: return lstm_flops(&p->lstm);
     case CFXI_CONVOLUTION: break;
@@ -354,18 +356,6 @@ static cfx_status run_steps(cfxi_plan_session *s, cfx_runtime *rt, cfx_error *er
 
 /* ---- what is left in slots ----------------------------------------------------------------- */
 
-/* A tensor of these sizes and strides, without memory. */
-static cfx_tensor *header_like(const cfxi_plan_session *s, const cfx_tensor *t, cfx_error *err)
-{
-    cfx_tensor *made =
-        cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, s->plan->allocator, err);
-    if (made) {
-        memcpy(made->stride, t->stride, sizeof made->stride);
-        made->number = t->number;
-    }
-    return made;
-}
-
 /* A planned tensor as one of the caller's: over a result, or over an input. */
 static cfx_datum leave_tensor(const cfxi_plan_session *s, uint32_t number, cfx_error *err)
 {
@@ -376,37 +366,9 @@ static cfx_datum leave_tensor(const cfxi_plan_session *s, uint32_t number, cfx_e
     if (is_input && (size_t)t->offset == m->offset &&
         t->header == cfxi_plan_tensor(s->plan, m->own)->header)
         return cfx_datum_tensor(cfx_tensor_retain(base));  /* the input itself */
-    cfx_tensor *made = header_like(s, t->header, err);
+    cfx_tensor *made = cfxi_plan_header_like(s->plan, t->header, err);
     if (made && cfxi_tensor_share(made, base, t->offset - (is_input ? (int64_t)m->offset : 0),
                                   err) == CFX_OK)
-        return cfx_datum_tensor(made);
-    cfx_tensor_release(made);
-    return cfx_datum_invalid();
-}
-
-/* A constant of the plan is copied: the caller may write to what is returned. */
-static cfx_tensor *copy_memory(const cfxi_plan_session *s, const cfx_tensor *t, cfx_error *err)
-{
-    const int64_t bytes = (int64_t)t->storage->size;
-    cfx_tensor *copy = cfx_tensor_new(CFX_DTYPE_UINT8, &bytes, 1, s->plan->allocator, err);
-    if (copy && bytes > 0)
-        memcpy(copy->data, t->storage->data, t->storage->size);
-    return copy;
-}
-
-static cfx_datum copy_elements(const cfxi_plan_session *s, cfx_runtime *rt, const cfx_tensor *t,
-                               cfx_error *err)
-{
-    cfx_tensor *made = header_like(s, t, err);
-    for (size_t i = 0; made && i < t->ndim; i++)
-        if (t->stride[i] <= 0 && t->size[i] > 1) {  /* not dense: a broadcast, a flip */
-            cfx_tensor_release(made);
-            made = cfxi_tensor_header((cfx_dtype)t->dtype, t->size, t->ndim, s->plan->allocator,
-                                      err);
-            break;
-        }
-    if (made && cfxi_tensor_allocate(made, err) == CFX_OK &&
-        cfxi_rt_copy(rt, made, t, err) == CFX_OK)
         return cfx_datum_tensor(made);
     cfx_tensor_release(made);
     return cfx_datum_invalid();
@@ -415,66 +377,35 @@ static cfx_datum copy_elements(const cfxi_plan_session *s, cfx_runtime *rt, cons
 typedef struct leaving {
     const cfxi_plan_session *s;
     cfx_runtime *rt;
-    const cfx_datum *left;  /* the values of the outs before this one */
-    cfx_tensor **copies;    /* of the memory of those that are constants; or NULL */
-    size_t count;
+    size_t count;  /* of the outs that are left already */
 } leaving;
-
-/* The number of the first out that is a tensor, or has the memory of a constant, if it is left
- * already; or CFXI_NONE. */
-static uint32_t find_left(const leaving *l, const void *key)
-{
-    const uint64_t *found = cfxi_base_map_find(&l->s->plan->first_out, key, sizeof *found);
-    return found && *found <= l->count ? (uint32_t)(*found - 1) : CFXI_NONE;
-}
-
-/* A constant, over a copy of its memory that the outs have in common. */
-static cfx_datum leave_constant(leaving *l, const cfx_tensor *t, cfx_error *err)
-{
-    const cfxi_plan *plan = l->s->plan;
-    if (!cfxi_plan_copies_memory(t))
-        return copy_elements(l->s, l->rt, t, err);
-    const uint32_t first = find_left(l, t->storage);
-    cfx_tensor *copy = first != CFXI_NONE ? cfx_tensor_retain(l->copies[first])
-                                          : copy_memory(l->s, t, err);
-    cfx_tensor *made = copy ? header_like(l->s, t, err) : NULL;
-    const bool good =
-        made && cfxi_tensor_share(made, copy, t->data - t->storage->data, err) == CFX_OK;
-    const bool is_out = l->count < plan->outs.size &&
-                        cfxi_plan_out(plan, l->count)->value.kind == CFX_DATUM_TENSOR;
-    if (good && is_out)
-        l->copies[l->count] = copy;
-    else
-        cfx_tensor_release(copy);
-    if (good)
-        return cfx_datum_tensor(made);
-    cfx_tensor_release(made);
-    return cfx_datum_invalid();
-}
 
 static cfx_datum leave(void *ctx, cfx_tensor *t, cfx_error *err)
 {
-    leaving *l = ctx;
-    const uint32_t same = find_left(l, t);  /* slots that had one tensor have one again */
-    if (same != CFXI_NONE)
-        return cfx_datum_retain(l->left[same]);
-    const uint32_t number = cfxi_plan_number(l->s->plan, t);
-    return number != CFXI_NONE ? leave_tensor(l->s, number, err)
-                               : leave_constant(l, t, err);
+    const leaving *l = ctx;
+    const cfxi_plan *plan = l->s->plan;
+    const uint64_t *first = cfxi_base_map_find(&plan->first_out, t, sizeof *first);
+    if (first && *first <= l->count)  /* slots that had one tensor have one again */
+        return cfx_datum_retain(l->s->left[*first - 1]);
+    const uint32_t number = cfxi_plan_number(plan, t);
+    return number != CFXI_NONE
+               ? leave_tensor(l->s, number, err)
+               : cfx_datum_tensor(cfxi_plan_copy_constant(plan, l->rt, t, l->s->copies, err));
 }
 
 static cfx_status leave_all(cfxi_plan_session *s, cfx_runtime *rt, cfx_datum *slots, cfx_error *err)
 {
     const cfxi_plan *plan = s->plan;
-    leaving l = {.s = s, .rt = rt, .left = s->left, .copies = s->copies};
+    leaving l = {.s = s, .rt = rt};
+    for (size_t i = 0; i < plan->shared.size; i++)
+        s->copies[i] = NULL;
     for (; l.count < plan->outs.size; l.count++) {
-        s->copies[l.count] = NULL;
         s->left[l.count] = cfxi_plan_map(cfxi_plan_out(plan, l.count)->value, leave, &l,
                                          plan->allocator, err);
         if (s->left[l.count].kind == CFX_DATUM_INVALID)
             break;
     }
-    for (size_t i = 0; i < l.count; i++)
+    for (size_t i = 0; i < plan->shared.size; i++)
         cfx_tensor_release(s->copies[i]);
     if (l.count < plan->outs.size) {
         while (l.count > 0)

@@ -1,9 +1,10 @@
 /* profile.c - keeps what runtimes tell of steps, and adds it up by node. */
 #include "plan_impl.h"
 
+#include "base/forks.h"
+
 #include <cfx/embed/base.h>
 #include <cfx/profile.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ typedef struct profile_event {
 
 struct cfx_profile {
     const cfx_allocator *allocator;
-    pthread_mutex_t lock;
+    cfxi_lock lock;
     cfxi_arena arena;   /* rows and their texts */
     cfxi_hash_set set;  /* of profile_row * */
     cfxi_vec rows;      /* the same in the order of their first run */
@@ -39,6 +40,17 @@ struct cfx_profile {
 static profile_row *row_at(const cfx_profile *p, size_t i)
 {
     return ((profile_row **)p->rows.data)[i];
+}
+
+/* In a child that was forked while another thread added something, what there was is forgotten: it
+ * may be half a row. */
+static void lock(cfx_profile *p)
+{
+    if (!cfxi_base_lock_take(&p->lock))
+        return;
+    p->set = (cfxi_hash_set){0};
+    p->rows = p->events = (cfxi_vec){0};
+    cfxi_base_arena_init(&p->arena, p->allocator);
 }
 
 /* ---- keeping ------------------------------------------------------------------------------- */
@@ -86,7 +98,7 @@ static profile_row *find_row(cfx_profile *p, const cfx_step *step)
 static void keep(void *ctx, const cfx_step *step)
 {
     cfx_profile *p = ctx;
-    pthread_mutex_lock(&p->lock);
+    lock(p);
     profile_row *row = find_row(p, step);
     profile_event *event = row ? cfxi_plan_push(&p->events, sizeof *event, p->allocator, NULL)
                                : NULL;
@@ -99,7 +111,7 @@ static void keep(void *ctx, const cfx_step *step)
     } else {
         p->lacks_memory = true;
     }
-    pthread_mutex_unlock(&p->lock);
+    cfxi_base_lock_leave(&p->lock);
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
@@ -112,7 +124,7 @@ cfx_profile *cfx_profile_new(const cfx_allocator *allocator, cfx_error *err)
         return cfxi_base_nomem(err), NULL;
     *p = (cfx_profile){.allocator = allocator};
     cfxi_base_arena_init(&p->arena, allocator);
-    if (pthread_mutex_init(&p->lock, NULL) != 0) {
+    if (!cfxi_base_lock_new(&p->lock)) {
         cfxi_base_free(allocator, p, sizeof *p);
         return cfxi_base_nomem(err), NULL;
     }
@@ -121,20 +133,20 @@ cfx_profile *cfx_profile_new(const cfx_allocator *allocator, cfx_error *err)
 
 void cfx_profile_clear(cfx_profile *p)
 {
-    pthread_mutex_lock(&p->lock);
+    lock(p);
     cfxi_base_set_clear(&p->set);
     cfxi_base_arena_release(&p->arena);
     cfxi_base_arena_init(&p->arena, p->allocator);
     p->rows.size = p->events.size = 0;
     p->lacks_memory = false;
-    pthread_mutex_unlock(&p->lock);
+    cfxi_base_lock_leave(&p->lock);
 }
 
 void cfx_profile_free(cfx_profile *p)
 {
     if (!p)
         return;
-    pthread_mutex_destroy(&p->lock);
+    cfxi_base_lock_free(&p->lock);
     cfxi_base_set_free(&p->set, p->allocator);
     cfxi_base_arena_release(&p->arena);
     cfxi_base_vec_free(&p->rows, sizeof(profile_row *), p->allocator);
@@ -270,7 +282,7 @@ cfx_status cfx_profile_print(cfx_profile *p, cfx_profile_format format, cfx_sink
     cfx_json j;
     cfx_status status = CFX_OK;
     CFX_TRY(cfxi_base_expect(p, "profile", err));
-    pthread_mutex_lock(&p->lock);
+    lock(p);
     cfxi_base_out_begin(&out, sink);
     if (format != CFX_PROFILE_TABLE && !p->lacks_memory) {
         cfx_json_begin(&j, cfxi_base_out_sink(&out), false);
@@ -291,6 +303,6 @@ cfx_status cfx_profile_print(cfx_profile *p, cfx_profile_format format, cfx_sink
     }
     if (status == CFX_OK)
         status = cfxi_base_out_end(&out, err);
-    pthread_mutex_unlock(&p->lock);
+    cfxi_base_lock_leave(&p->lock);
     return status;
 }

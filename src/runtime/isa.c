@@ -69,3 +69,27 @@ cfxi_bf16 cfxi_rt_bf16(const cfx_runtime *rt)
 #endif
     return found;
 }
+
+cfxi_int8 cfxi_rt_int8(const cfx_runtime *rt)
+{
+    cfxi_int8 found = CFXI_INT8_NONE;
+#if defined(__x86_64__)
+    enum { AVX_VNNI = 1 << 4, AVX512_VNNI = 1 << 11, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
+    unsigned a, b, first, features, tiles;
+    if (rt->isa == CFX_ISA_PLAIN || rt->most_int8 == CFXI_INT8_NONE ||
+        !__get_cpuid_count(7, 0, &a, &b, &features, &tiles))
+        return CFXI_INT8_NONE;
+    if (rt->isa == CFX_ISA_AVX2)
+        return __get_cpuid_count(7, 1, &first, &b, &features, &tiles) && (first & AVX_VNNI)
+                   ? CFXI_INT8_DOTS : CFXI_INT8_NONE;
+    if (!(features & AVX512_VNNI))
+        return CFXI_INT8_NONE;
+    found = CFXI_INT8_DOTS;
+    if (rt->most_int8 >= CFXI_INT8_TILES && (tiles & AMX_INT8) && (tiles & AMX_TILE) &&
+        may_use_tiles())
+        found = CFXI_INT8_TILES;
+#else
+    (void)rt;
+#endif
+    return found;
+}

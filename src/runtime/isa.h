@@ -19,6 +19,8 @@ cfx_isa cfxi_rt_isa_at_most(cfx_isa limit);
 /* What the machine has for bfloat16, as far as the runtime may use it. Where the system hands out
  * tiles only to processes that ask, this asks. (isa.c) */
 cfxi_bf16 cfxi_rt_bf16(const cfx_runtime *rt);
+/* Likewise for 8-bit integers. (isa.c) */
+cfxi_int8 cfxi_rt_int8(const cfx_runtime *rt);
 
 #define CFXI_ISA_TABLES(type, name)                                                                \
     extern const type name##_plain, name##_avx2, name##_avx512, name##_neon;

@@ -152,6 +152,7 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     rt->isa = o->reference ? CFX_ISA_PLAIN
                            : cfxi_rt_isa_at_most(o->limit_isa ? o->isa : CFX_ISA_COUNT);
     rt->most_bf16 = CFXI_BF16_TILES;
+    rt->most_int8 = CFXI_INT8_TILES;
     rt->library = cfx_library_retain(o->library);
     rt->interrupted = o->interrupted;
     rt->interrupted_ctx = o->interrupted_ctx;

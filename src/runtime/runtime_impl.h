@@ -81,11 +81,19 @@ typedef enum cfxi_bf16 {
     CFXI_BF16_TILES  /* AMX as well: products of matrices */
 } cfxi_bf16;
 
+/* What an x86 processor has for products of 8-bit integers, each more than the one before. */
+typedef enum cfxi_int8 {
+    CFXI_INT8_NONE,
+    CFXI_INT8_DOTS,  /* AVX512_VNNI, or with AVX2 alone AVX_VNNI: dot products of four */
+    CFXI_INT8_TILES  /* AMX as well: products of matrices */
+} cfxi_int8;
+
 struct cfx_runtime {
     const cfx_allocator *allocator;
     cfxi_pool *pool;
     cfx_isa isa;
-    cfxi_bf16 most_bf16;             /* kernels may use at most this: isa.h */
+    cfxi_bf16 most_bf16;             /* kernels may use at most these: isa.h */
+    cfxi_int8 most_int8;
     bool reference;
     bool (*interrupted)(void *ctx);  /* or NULL */
     void *interrupted_ctx;

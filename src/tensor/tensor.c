@@ -125,9 +125,7 @@ static void settle_strides(cfx_tensor *t)
     }
 }
 
-/* The bytes before and after the first element that the elements span, each cut at CFXI_FAR; false
- * if there are no elements. */
-static bool span_of(const cfx_tensor *t, int64_t *before, int64_t *after)
+bool cfxi_tensor_span(const cfx_tensor *t, int64_t *before, int64_t *after)
 {
     *before = 0;
     *after = (int64_t)cfxi_tensor_itemsize(t);
@@ -150,7 +148,7 @@ cfx_status cfxi_tensor_allocate(cfx_tensor *t, cfx_error *err)
 {
     int64_t before;
     int64_t after;
-    bool any = span_of(t, &before, &after);
+    bool any = cfxi_tensor_span(t, &before, &after);
     t->storage = storage_new(any ? (size_t)after : 0, t->allocator);
     if (!t->storage)
         return cfxi_base_nomem(err);
@@ -167,7 +165,7 @@ cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offs
         return CFX_OK;
     CFX_TRY(cfxi_tensor_settle(base, err));
     int64_t first = base->data - base->storage->data;
-    if (span_of(t, &before, &after)) {
+    if (cfxi_tensor_span(t, &before, &after)) {
         if (__builtin_add_overflow(first, offset, &first) || first < -CFXI_FAR || first > CFXI_FAR)
             return cfx_error_set(err, CFX_E_SHAPE, "the view begins outside the tensor's memory");
         if (first + before < 0 || first + after > (int64_t)base->storage->size)
@@ -249,7 +247,7 @@ static cfxi_storage *adopt(const cfx_tensor *t, char *data, bool read_only)
     cfxi_storage *s = cfxi_base_alloc(t->allocator, sizeof *s);
     if (!s)
         return NULL;
-    bool any = span_of(t, &before, &after);
+    bool any = cfxi_tensor_span(t, &before, &after);
     *s = (cfxi_storage){
         .read_only = read_only,
         .data = any ? data + before : data,
@@ -286,7 +284,7 @@ void cfxi_tensor_give_back(const cfx_tensor *t)
 {
     int64_t before;
     int64_t after;
-    if (t->storage && t->storage->give_back && span_of(t, &before, &after))
+    if (t->storage && t->storage->give_back && cfxi_tensor_span(t, &before, &after))
         t->storage->give_back(t->data + before, (size_t)(after - before));
 }
 
@@ -379,8 +377,8 @@ bool cfxi_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b)
     int64_t after_a;
     int64_t before_b;
     int64_t after_b;
-    if (!a->storage || !b->storage || !span_of(a, &before_a, &after_a) ||
-        !span_of(b, &before_b, &after_b))
+    if (!a->storage || !b->storage || !cfxi_tensor_span(a, &before_a, &after_a) ||
+        !cfxi_tensor_span(b, &before_b, &after_b))
         return false;
     return a->data + before_a < b->data + after_b && b->data + before_b < a->data + after_a;
 }

@@ -214,6 +214,9 @@ bool cfxi_tensor_dtype_is_rare(cfx_dtype dtype);
 float cfxi_tensor_float8_to_float(cfx_dtype dtype, uint8_t bits);
 uint8_t cfxi_tensor_float_to_float8(cfx_dtype dtype, float f);
 
+/* The bytes before (0 or less) and after the first element that the elements span, each cut at
+ * CFXI_FAR; false if there are no elements. (tensor.c) */
+bool cfxi_tensor_span(const cfx_tensor *t, int64_t *before, int64_t *after);
 /* Whether two tensors may have an element in common: true if the ranges of their memory overlap.
  * (tensor.c) */
 bool cfxi_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b);

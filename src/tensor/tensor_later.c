@@ -2,11 +2,11 @@
  * needed, once. */
 #include "tensor_impl.h"
 
-#include <pthread.h>
+#include "base/forks.h"
 
 struct cfxi_later {
     atomic_bool done;      /* the header and the storage point to the copy */
-    pthread_mutex_t lock;  /* of who copies */
+    cfxi_lock lock;        /* of who copies */
     char *from;
     cfxi_fetch_fn *fetch;
     char *block;           /* has the copy; NULL: there is none yet */
@@ -20,7 +20,7 @@ static cfxi_later *later_new(char *from, cfxi_fetch_fn *fetch, const cfx_allocat
         return NULL;
     *l = (cfxi_later){.from = from, .fetch = fetch};
     atomic_init(&l->done, false);
-    if (pthread_mutex_init(&l->lock, NULL) == 0)
+    if (cfxi_base_lock_new(&l->lock))
         return l;
     cfxi_base_free(allocator, l, sizeof *l);
     return NULL;
@@ -31,7 +31,7 @@ void cfxi_tensor_later_free(cfxi_storage *s)
     cfxi_later *l = s->later;
     if (l->block)
         cfxi_base_free(s->allocator, l->block, l->room);
-    pthread_mutex_destroy(&l->lock);
+    cfxi_base_lock_free(&l->lock);
     cfxi_base_free(s->allocator, l, sizeof *l);
 }
 
@@ -54,8 +54,11 @@ cfx_tensor *cfxi_tensor_later(cfx_dtype dtype, const int64_t *sizes, const int64
     return t;
 }
 
-static bool make_copy(cfxi_later *l, cfxi_storage *s, cfx_tensor *t)
+/* `torn`: a fork has left a copy half-made. There is one header alone, and nobody has read it. */
+static bool make_copy(cfxi_later *l, cfxi_storage *s, cfx_tensor *t, bool torn)
 {
+    if (torn)
+        t->data = s->data = l->from;
     if (!cfxi_base_mul_size(s->size, 1, CFXI_ALIGN, &l->room))
         return false;
     l->block = cfxi_base_alloc(s->allocator, l->room);
@@ -74,13 +77,13 @@ cfx_status cfxi_tensor_settle_later(const cfx_tensor *t, cfx_error *err)
     cfxi_later *l = t->storage->later;
     if (atomic_load_explicit(&l->done, memory_order_acquire))
         return CFX_OK;
-    pthread_mutex_lock(&l->lock);
+    const bool torn = cfxi_base_lock_take(&l->lock);
     bool done = atomic_load_explicit(&l->done, memory_order_relaxed);
     if (!done) {
-        done = make_copy(l, t->storage, (cfx_tensor *)(uintptr_t)t);
+        done = make_copy(l, t->storage, (cfx_tensor *)(uintptr_t)t, torn);
         atomic_store_explicit(&l->done, done, memory_order_release);
     }
-    pthread_mutex_unlock(&l->lock);
+    cfxi_base_lock_leave(&l->lock);
     return done ? CFX_OK : cfxi_base_nomem(err);
 }
 

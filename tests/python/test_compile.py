@@ -157,6 +157,41 @@ def test_what_is_written_to_inputs():
         close(fast(same, same), Writes()(other, other))
 
 
+def slices_of_a_constant(x):
+    data = torch.zeros(6)
+    first, second, third = data[0:2], data[1:3], data[4:5]
+    second.add_(x[:2])
+    first.mul_(2)
+    third.sub_(1)
+    return data, first
+
+
+def one_slice_of_a_constant(x):
+    data = torch.arange(6.0)
+    data[1:2].add_(x[0])
+    return data
+
+
+def constants_in_a_list(x):
+    data = torch.zeros(9)
+    parts = [data[0:1], data[0:3], data.expand(2, 9)]
+    parts[0].add_(x[0])
+    return parts
+
+
+@pytest.mark.parametrize("function", [slices_of_a_constant, one_slice_of_a_constant,
+                                      constants_in_a_list])
+def test_what_is_written_to_views_of_constants(function):
+    """However little of the constant a view sees, it is the same memory, anew in each run."""
+    x = torch.randn(6)
+    fast = cfx.compile(cfx.capture(function, x), x)
+    for given in (x, x + 1, x):
+        found, wanted = fast(given), function(given)
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+        for a, b in zip(*map(torch.utils._pytree.tree_leaves, (found, wanted))):
+            assert a.stride() == b.stride()
+
+
 def test_control_flow():
     def f(x):
         while x.sum() < 10:

@@ -1,6 +1,7 @@
 """What a call of a program costs in Python: arguments bound quickly, but as Python binds them."""
 import inspect
 import random
+import subprocess
 import sys
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import nn
 
 import cfx
 import cfx.runtime
-from cfx._glue.binding import Parameters
+from cfx._glue.parameters import Parameters
 
 MOST_FRAMES = 12  # functions written in Python that a call of a program enters
 
@@ -65,6 +66,38 @@ def test_tensors_are_not_compared_when_they_are_bound():
     parameters = Parameters(inspect.signature(lambda a, b=None, *, c=3: None))
     a, b = torch.ones(2), torch.zeros(2)
     assert all(x is y for x, y in zip(parameters.bind((a,), {"b": b}), (a, b)))
+
+
+# ---- what a process loads that only runs a model ----
+
+ALONE = """
+import sys
+before = set(sys.modules)
+import cfx.runtime
+inputs = cfx.load_tensors(sys.argv[2])
+model = cfx.runtime.load(sys.argv[1])
+y = model(*inputs.values())
+print(*sorted(set(sys.modules) - before))
+print(y.shape, repr(model))
+from cfx.runtime import *
+print(model.signature.inputs, Input.__module__, model(**inputs).shape)
+"""
+
+
+def test_a_process_that_runs_a_model_imports_next_to_nothing(tmp_path):
+    cfx.save(cfx.capture(nn.Linear(4, 3), torch.ones(2, 4)), tmp_path / "m.cfx")
+    cfx.save_npz({"input": torch.ones(2, 4)}, tmp_path / "x.npz")
+    done = subprocess.run([sys.executable, "-c", ALONE, tmp_path / "m.cfx", tmp_path / "x.npz"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded, result, signature = done.stdout.splitlines()
+    ours = {"cfx", "_core", "text", "_glue", "listing", "discovery", "binding", "runtime",
+            "weights"}  # fmt: skip
+    others = {"operator", "_operator", "math", "__future__"}
+    assert {name.split(".")[-1] for name in loaded.split()} <= ours | others
+    assert result == "(2, 3) <cfx.runtime.Model Linear(input)>"
+    assert signature.startswith("(Input(name='input', kind='tensor', dtype='float32'")
+    assert signature.endswith("cfx.runtime (2, 3)")
 
 
 # ---- calls ----

@@ -30,6 +30,9 @@ NO_WRITES = {"dce", "toposort"}
 MENDS = {"functionalize", "collapse_reshapes", "lower"}
 # Passes that may find more to do the second time, and why.
 REPEATS = {}
+# Passes that have nothing to do in these modules: what is quantized, and lowered, is in
+# test_quantize_integers.py.
+ELSEWHERE = {"integers"}
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -136,7 +139,8 @@ def test_pass(name):
         except BaseException as e:
             e.add_note(f"pass {name}, seed {seed}")
             raise
-    assert found >= LEAST * len(SEEDS), f"{name} changed {found} of {len(SEEDS)} modules"
+    least = 0 if name in ELSEWHERE else LEAST * len(SEEDS)
+    assert found >= least, f"{name} changed {found} of {len(SEEDS)} modules"
 
 
 def test_modules_run():

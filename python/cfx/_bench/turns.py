@@ -33,6 +33,7 @@ class Setting(NamedTuple):
     least: int              # runs of a turn, whatever it takes
     paths: tuple[str, ...] = ()  # more folders that Python looks for packages in
     onednn: str | None = None    # libdnnl.so
+    close: float = CLOSE
 
 
 Summary = dict[str, Any]
@@ -57,6 +58,7 @@ class Worker:
             [sys.executable, "-P", "-W", "ignore", str(WORKER), engine, str(folder),
              str(setting.threads)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self.log, text=True)
+        self.close = setting.close
         self.about: Summary = {}
 
     def begin(self) -> None:
@@ -66,7 +68,7 @@ class Worker:
             self.about["begins"] = self.about["begun"] - self.started
             self.about["start"] = self.about["ended"] - self.started
             self.about.update(self.tell(do="check"))
-        if self.about.get("far", 0) > CLOSE:
+        if self.about.get("far", 0) > self.close:
             self.about["failed"] = f"results differ by {self.about['far']:.1e}"
 
     def problem(self) -> Summary:
@@ -144,21 +146,28 @@ def measure(engines: list[str], folder: Path, setting: Setting,
             name: Callable[[str], str] = str) -> dict[str, Summary]:  # fmt: skip
     """What each engine takes for the model in the folder; `name` makes the names of the line that
     shows progress."""
+    return measure_columns({e: (e, folder, setting.close) for e in engines}, setting, name)
+
+
+def measure_columns(columns: dict[str, tuple[str, Path, float]], setting: Setting,
+                    name: Callable[[str], str] = str) -> dict[str, Summary]:  # fmt: skip
+    """What each column takes: an engine, the folder of its model, and how far from the results there
+    it may be."""
     workers, found = {}, {}
     try:
-        for engine in engines:
-            progress(f" {name(engine)}")
-            worker, problem = start_worker(engine, folder, setting)
+        for column, (engine, folder, close) in columns.items():
+            progress(f" {name(column)}")
+            worker, problem = start_worker(engine, folder, setting._replace(close=close))
             if worker is None:
-                found[engine] = problem
+                found[column] = problem
                 progress(f" ({', '.join(f'{k}: {v}' for k, v in problem.items())})")
             else:
-                workers[engine] = worker
+                workers[column] = worker
         progress(" ")
         if workers:
             rounds = take_turns(workers, setting)
-            found.update({e: _summary(workers[e].about, rounds[e]) for e in workers})
+            found.update({c: _summary(workers[c].about, rounds[c]) for c in workers})
     finally:
         for worker in workers.values():
             worker.end()
-    return {engine: found[engine] for engine in engines}
+    return {column: found[column] for column in columns}

@@ -21,23 +21,23 @@ each line that it reads makes it work and answer with a line:
     {"do": "run", "seconds": s, "least": n}  -> {"times": [...], "resident": ...}
 
 A run for timing begins with one that is not counted: it wakes the threads and fills the caches.
+
+Until the first run is over, nothing is imported but what the engine needs.
 """
-import json
 import os
 import sys
 import time
-from pathlib import Path
 
 
 def resident():
-    text = Path("/proc/self/smaps_rollup").read_text()
-    return int(text.partition("Rss:")[2].split()[0]) << 10
+    with open("/proc/self/smaps_rollup") as file:
+        return int(file.read().partition("Rss:")[2].split()[0]) << 10
 
 
 def given(folder):
     import numpy
 
-    with numpy.load(folder / "inputs.npz") as file:
+    with numpy.load(f"{folder}/inputs.npz") as file:
         return [file[name] for name in file.files]
 
 
@@ -47,13 +47,13 @@ def given(folder):
 
 
 def module_of(folder):
-    if (folder / "model.pt").exists():
+    if os.path.exists(f"{folder}/model.pt"):
         import torch
 
-        return torch.load(folder / "model.pt", weights_only=False)
+        return torch.load(f"{folder}/model.pt", weights_only=False)
     import cfx
 
-    return cfx.load(folder / "model.cfx")
+    return cfx.load(f"{folder}/model.cfx")
 
 
 def with_torch(folder, threads, prepare):
@@ -103,7 +103,7 @@ def by_onnxruntime(folder, threads):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options,
+        session = onnxruntime.InferenceSession(f"{folder}/model.onnx", options,
                                                providers=["CPUExecutionProvider"])
         feed = dict(zip((i.name for i in session.get_inputs()), values))
         return lambda: session.run(None, feed), f"ONNX Runtime {onnxruntime.__version__}"
@@ -118,7 +118,7 @@ def by_openvino(folder, threads):
 
     def load():
         core = openvino.Core()
-        model = core.read_model(folder / "model.onnx")
+        model = core.read_model(f"{folder}/model.onnx")
         for port, value in zip(model.inputs, values):
             port.get_node().set_partial_shape(openvino.PartialShape(list(value.shape)))
         model.validate_nodes_and_infer_types()
@@ -154,10 +154,10 @@ def by_cfx_file(folder, threads):
     """Without torch and NumPy: what a process that only runs a model needs."""
     import cfx.runtime
 
-    values = cfx.load_tensors(folder / "inputs.npz").values()
+    values = cfx.load_tensors(f"{folder}/inputs.npz").values()
 
     def load():
-        run = cfx.runtime.load(folder / "model.cfx", threads=threads)
+        run = cfx.runtime.load(f"{folder}/model.cfx", threads=threads)
         return lambda: run(*values), "cfx.runtime.load"
 
     return load
@@ -183,7 +183,7 @@ def check(run, folder):
     import numpy
 
     found = [numpy.asarray(x) for x in flat(run())]
-    with numpy.load(folder / "expected.npz") as file:
+    with numpy.load(f"{folder}/expected.npz") as file:
         wanted = [file[name] for name in file.files]
     if [x.shape for x in found] != [x.shape for x in wanted]:
         return {"failed": f"results have shapes {[x.shape for x in found]}, "
@@ -213,11 +213,13 @@ def begin(load):
 
 
 def main():
-    engine, folder, threads = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    engine, folder, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what engines print is not an answer
 
     def answer(value):
+        import json
+
         print(json.dumps(value), file=answers)
 
     try:
@@ -229,6 +231,8 @@ def main():
     except Exception as error:
         return answer({"failed": f"{type(error).__name__}: {error}".splitlines()[0]})
     answer(about)
+    import json
+
     for line in sys.stdin:
         told = json.loads(line)
         if told["do"] == "check":

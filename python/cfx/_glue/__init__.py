@@ -2,11 +2,12 @@
 
 Nothing here is for users. cfx._core calls these functions by name (python/src/base/host.c).
 """
-import importlib
-import inspect
 import sys
 import time
-from typing import Any
+
+TYPE_CHECKING = False  # `import cfx` does without typing, which takes longer than the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 from .. import _core
 
@@ -50,6 +51,8 @@ def find_operator(name):
     if torch is None or not (space.isidentifier() and operator.isidentifier()):
         return None
     if space == "quantized_decomposed":
+        import importlib
+
         importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers them
     if space == "higher_order":
         return None if overload else torch._ops._higher_order_ops.get(operator)
@@ -68,6 +71,8 @@ def _overloads(torch, space, operator):
 
 
 def _leads_to(home, name, function):
+    import inspect
+
     found = vars(sys.modules.get(home, _core)).get(name)
     return found is function or inspect.ismethod(found) and found == function
 
@@ -86,7 +91,7 @@ def attribute_name(function):
 
 
 # (kind, name) -> torch's object; filled by torch_values.register
-_tokens: dict[tuple[int, str], Any] = {}
+_tokens: "dict[tuple[int, str], Any]" = {}
 
 
 def result_type(key):
@@ -148,6 +153,8 @@ def token(key):
 
 def lambda_name(func):
     """What the source assigns a lambda to, or the source itself."""
+    import inspect
+
     try:
         source = inspect.getsource(func)
     except (OSError, TypeError) as e:
@@ -194,7 +201,7 @@ def seen_class(cls):
 
 # Classes of the metaclass ProxyableClassMeta, and the code of Tracer.trace: cfx._symbolic_trace
 proxyable_classes: dict[type, None] = {}
-trace_code: Any = None
+trace_code: "Any" = None
 started = time.time()  # sources that are newer than that may have changed since they were imported
 
 

@@ -1,49 +1,15 @@
-"""Arguments by the names of a graph's inputs, or by the signature of a captured program."""
-import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
-
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_MISSING = inspect.Parameter.empty
+"""Arguments by the names of a graph's inputs."""
+TYPE_CHECKING = False  # a process that only runs a model does without typing (cfx/__init__.py)
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 
-class Parameters:
-    """Those of a signature, bound as inspect.Signature.bind does, but quickly where each has a name
-    and gets one value: a call of a small model takes less time than that does."""
-
-    def __init__(self, signature: inspect.Signature) -> None:
-        rows = list(signature.parameters.values())
-        self.signature = signature
-        self._plain = all(row.kind in _NAMED for row in rows)
-        self._most = sum(row.kind is _NAMED[0] for row in rows)  # by position
-        self._defaults = tuple(row.default for row in rows)
-        self._numbers = {row.name: i for i, row in enumerate(rows)}
-
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """A value for each parameter; TypeError for what the signature does not take."""
-        count = len(args)
-        if self._plain and count <= self._most:
-            if count == len(self._defaults) and not kwargs:
-                return args
-            values = [*args, *self._defaults[count:]]
-            for name, value in kwargs.items():
-                number = self._numbers.get(name, -1)
-                if number < count:
-                    break  # unknown, or given twice
-                values[number] = value
-            else:
-                if not any(value is _MISSING for value in values):
-                    return tuple(values)
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
-
-
-def bind(names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any],
-         default: Callable[[str], Any]) -> list[Any]:  # fmt: skip
+def bind(names: "Sequence[str]", args: "tuple[Any, ...]", kwargs: "dict[str, Any]",
+         default: "Callable[[str], Any]") -> "list[Any]":  # fmt: skip
     """The arguments in the order of the inputs, "*args" and "**kwargs" among them. Those behind
     the last that is given are left out; `default` gives, or refuses, the others."""
-    bound: list[Any] = list(args)
+    bound: "list[Any]" = list(args)
     rest = dict(kwargs)
     for i, name in enumerate(names):
         if name.startswith("*") and not name.startswith("**") and len(bound) >= i:

@@ -1,14 +1,17 @@
 """Tells importlib.metadata of cfx's entry points where cfx is used from its source tree: torch
 looks there for the back ends of torch.compile. An installed cfx has them in its metadata."""
 import sys
-from collections.abc import Iterable
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 BACKEND = "cfx.interop.backend:backend"  # as in pyproject.toml
 _NAME = "cfx"
 
 
-def _distribution() -> Any:
+def _distribution() -> "Any":
     from importlib.metadata import Distribution
 
     from .._core import __version__
@@ -22,7 +25,7 @@ def _distribution() -> Any:
         def read_text(self, filename: str) -> str | None:
             return texts.get(filename)
 
-        def locate_file(self, path: Any) -> Any:
+        def locate_file(self, path: "Any") -> "Any":
             raise FileNotFoundError(path)
 
     return SourceTree()
@@ -34,11 +37,11 @@ class _Finder:
     asked = False
 
     @classmethod
-    def find_spec(cls, *args: Any, **kwargs: Any) -> None:
+    def find_spec(cls, *args: "Any", **kwargs: "Any") -> None:
         return None
 
     @classmethod
-    def find_distributions(cls, context: Any = None) -> Iterable[Any]:
+    def find_distributions(cls, context: "Any" = None) -> "Iterable[Any]":
         name = getattr(context, "name", None)
         if cls.asked or (name is not None and name.lower() != _NAME):
             return []

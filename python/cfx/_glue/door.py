@@ -3,11 +3,10 @@
 The trees of arguments and results are those that cfx.capture has found (structure.py); files have
 them as values (stored.py). What a program keeps from call to call stays in C.
 """
-import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .binding import Parameters
+from .parameters import Parameters, signature_of
 from .stored import Classes, adopted, tree_of, with_classes
 from .structure import Flattened, Rebuilt, Tree, is_whole
 
@@ -19,15 +18,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(item) for item in value]
     return tuple(map(plain, value)) if type(value) is tuple else value
-
-
-def signature_of(parameters: Any) -> inspect.Signature:
-    """The signature of the captured program: rows of (name, kind, has a default, default)."""
-    made = []
-    for name, kind, has_default, default in parameters:
-        plain = inspect.Parameter(name, list(inspect._ParameterKind)[kind])
-        made.append(plain.replace(default=default) if has_default else plain)
-    return inspect.Signature(made)
 
 
 def _is_flat(tree: Tree) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 import torch
 
 from .. import _core
-from .._glue.binding import Parameters
+from .._glue.parameters import Parameters
 from .._glue.codegen import CodeGen
 from .guards import CaptureError, Guard
 from .modes import Around

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .. import _core
-from .._glue.door import signature_of
+from .._glue.parameters import signature_of
 from .._glue.stored import Classes, StructureError, tree_of, tree_values
 from .._glue.structure import Flattened, Path, Rebuilt, Tree, step
 from .boundary import AgainLeaf, Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf

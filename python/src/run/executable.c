@@ -35,9 +35,10 @@ static PyObject *texts_of(const cfx_package *p, size_t n)
 
 /* False with an exception, or with *err set. */
 static bool prepare(PyExecutable *self, const cfx_package *p, const cfx_state *weights,
-                    cfx_error *err)
+                    bool append, cfx_error *err)
 {
-    const cfx_executable_options options = {.weights = weights};
+    const cfx_compile_options compile = {.append = append};
+    const cfx_executable_options options = {.weights = weights, .compile = &compile};
     Py_BEGIN_ALLOW_THREADS
     self->e = cfx_executable_new(p, &options, err);
     Py_END_ALLOW_THREADS
@@ -45,16 +46,18 @@ static bool prepare(PyExecutable *self, const cfx_package *p, const cfx_state *w
     return self->texts != NULL;
 }
 
-/* _Executable(path or bytes, copy, verify, {name: tensor} or None) */
+/* _Executable(path or bytes, copy, verify, {name: tensor} or None, append) */
 static PyObject *executable_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *source, *weights;
     int copy, verify;
+    int append = 0;
     cfx_error err = {0};
     arrays_seen seen = {0};
     Py_buffer view = {0};
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "OppO:_Executable", &source, &copy, &verify, &weights))
+    if (!PyArg_ParseTuple(args, "OppO|p:_Executable", &source, &copy, &verify, &weights,
+                          &append))
         return NULL;
     if (weights != Py_None && !PyDict_Check(weights))
         return PyErr_Format(PyExc_TypeError, "weights must be a dict, not %s",
@@ -65,7 +68,7 @@ static PyObject *executable_new(PyTypeObject *type, PyObject *args, PyObject *kw
     PyExecutable *self = (PyExecutable *)type->tp_alloc(type, 0);
     const cfx_package_options options = {.copy = copy, .verify = verify, .read_only = true};
     cfx_package *p = self ? package_open(source, &options, &view, &err) : NULL;
-    if (self && !(p && prepare(self, p, state, &err))) {
+    if (self && !(p && prepare(self, p, state, append, &err))) {
         if (!PyErr_Occurred())
             raise_cfx(&err);
         Py_CLEAR(self);

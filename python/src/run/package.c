@@ -180,7 +180,8 @@ cfx_package *package_open(PyObject *source, const cfx_package_options *options, 
     if (!PyUnicode_FSConverter(source, &path))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    p = is_onnx_path(PyBytes_AS_STRING(path)) ? cfx_onnx_load(PyBytes_AS_STRING(path), NULL, err)
+    const cfx_onnx_read_options onnx = {.read_only = options->read_only};
+    p = is_onnx_path(PyBytes_AS_STRING(path)) ? cfx_onnx_load(PyBytes_AS_STRING(path), &onnx, err)
                                               : cfx_package_load(PyBytes_AS_STRING(path), options,
                                                                  err);
     Py_END_ALLOW_THREADS

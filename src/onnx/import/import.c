@@ -166,7 +166,8 @@ static cfx_package *import_bytes(cfxi_bytes *bytes, const char *folder, const ch
     err = cfxi_base_error_or(err, &own);
     const cfx_allocator *allocator = cfxi_base_allocator(options->allocator);
     cfxi_import m = {.allocator = allocator, .options = options, .file = file,
-                     .source = {.bytes = bytes, .folder = folder, .allocator = allocator}};
+                     .source = {.bytes = bytes, .folder = folder, .allocator = allocator,
+                                .read_only = options->read_only}};
     m.key = cfxi_base_hash_key_new(&m);
     cfxi_base_arena_init(&m.arena, allocator);
     m.model = cfxi_onnx_read_model(bytes->data, bytes->size, &m.arena, err);
@@ -205,6 +206,8 @@ cfx_package *cfx_onnx_load(const char *path, const cfx_onnx_read_options *option
     if (!bytes)
         return NULL;
     bytes->apart = true;  /* each message has bytes of its own */
+    if (o->read_only)
+        cfxi_format_bytes_protect(bytes);
     cfx_buffer_init(&folder, allocator);
     const size_t size = slash ? (size_t)(slash - path) : 1;
     const char *file = slash ? slash + 1 : path;

@@ -2,8 +2,8 @@
  * through the fast functions of every instruction set of the machine, and the built-in back ends,
  * at odd addresses and in place: results are those of plain C. */
 #include "backend/backend_impl.h"
-#include "backend/depthwise.h"
 #include "runtime/kernels/conv/pixels.h"
+#include "runtime/kernels/depthwise/depthwise.h"
 #include "runtime/kernels/linalg/attention_impl.h"
 #include "runtime/kernels/linalg/gemm_impl.h"
 #include "runtime/kernels/reduce/reduce_impl.h"
@@ -292,10 +292,10 @@ static void check_depthwise(cfx_runtime *rt)
             .low = clamps ? 0 : -INFINITY, .high = clamps ? 6 : INFINITY};
         for (int i = 0; i < PIXELS * CHANNELS; i++)
             want[1 + i] = got[1 + i] = i % 7 ? 1 : value_of(i);
-        cfxi_backend_depthwise_of(CFX_ISA_PLAIN)->line(&t);
+        cfxi_depthwise_of(CFX_ISA_PLAIN)->line(&t);
         t.y = got + 1;
         t.add = got + 1;
-        cfxi_backend_depthwise_of(rt->isa)->line(&t);
+        cfxi_depthwise_of(rt->isa)->line(&t);
         CHECK(are_same(want + 1, got + 1, PIXELS * CHANNELS));
     }
 }

@@ -1,12 +1,7 @@
 /* plan_fork.c - a fork() while other threads plan, measure or look for plans: the child goes on.
  * And who measures can be interrupted. */
+#include "fork_gate.h"
 #include "plan_fixture.h"
-
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* A convolution that several back ends solve, so that they are measured; and a product. */
 static const char text[] =
@@ -99,99 +94,30 @@ TEST(measuring_can_be_interrupted)
 /* ThreadSanitizer ends a child that starts threads where its parent had some. */
 #if !defined(__SANITIZE_THREAD__)
 
-static void wait_for(sem_t *s)
-{
-    while (sem_wait(s) != 0)
-        continue;
-}
-
-/* An allocator that holds a thread up at one of its allocations. */
-typedef struct gate {
-    atomic_int left;     /* allocations until then */
-    atomic_bool passed;  /* there were not so many */
-    sem_t reached, open;
-} gate;
-
-static _Thread_local bool is_held_up;
-
-static void *gate_alloc(void *ctx, size_t size)
-{
-    gate *g = ctx;
-    if (is_held_up && atomic_fetch_sub(&g->left, 1) == 1) {
-        sem_post(&g->reached);
-        wait_for(&g->open);
-    }
-    return malloc(size);
-}
-
-static void gate_free(void *ctx, void *ptr, size_t size)
-{
-    (void)ctx;
-    (void)size;
-    free(ptr);
-}
-
-typedef struct planner {
-    const fixture *f;
-    gate *gate;
-} planner;
-
-static void *plan(void *arg)
-{
-    const planner *p = arg;
-    is_held_up = true;
-    const bool good = runs(p->f, 5);
-    if (atomic_load(&p->gate->left) > 0) {
-        atomic_store(&p->gate->passed, true);
-        sem_post(&p->gate->reached);
-    }
-    return good ? NULL : arg;
-}
+static bool plan(void *ctx) { return runs(ctx, 5); }
 
 /* In the child: another size, that which was being planned, and both again. */
-static bool goes_on(const fixture *f)
+static bool goes_on(void *ctx)
 {
-    return runs(f, 6) && runs(f, 5) && runs(f, 6) && runs(f, 5) && count_steps(f->p) > 0;
-}
-
-static int status_of(pid_t child)
-{
-    int status = -1;
-    if (child > 0)
-        waitpid(child, &status, 0);
-    return status;
+    const fixture *f = ctx;
+    const bool good = runs(f, 6) && runs(f, 5) && runs(f, 6) && runs(f, 5) && count_steps(f->p) > 0;
+    end(f);
+    return good;
 }
 
 /* Forks while a thread is at its allocation number `n`; *passed: it has not so many. */
 static void fork_at(int n, const cfx_compile_options *options, bool *passed)
 {
     fixture f;
-    gate g = {.left = n};
-    const cfx_allocator a = {gate_alloc, gate_free, &g};
-    const planner p = {&f, &g};
-    pthread_t thread;
-    void *wrong = NULL;
-    sem_init(&g.reached, 0, 0);
-    sem_init(&g.open, 0, 0);
+    gate g;
+    gate_begin(&g, n);
+    const cfx_allocator a = gate_allocator(&g);
     REQUIRE(begin(&f, &(cfx_runtime_options){.threads = 1}, &a, options));
-    REQUIRE(pthread_create(&thread, NULL, plan, (void *)(uintptr_t)&p) == 0);
-    wait_for(&g.reached);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);  /* ends it if it waits */
-        const bool good = goes_on(&f);
-        end(&f);
-        _exit(good ? 0 : 1);
-    }
-    sem_post(&g.open);
-    pthread_join(thread, &wrong);
-    CHECK(wrong == NULL);
-    if (!CHECK_INT_EQ(0, status_of(child)))
+    if (!gate_fork(&g, plan, goes_on, &f))
         printf("    at allocation %d\n", n);
     *passed = atomic_load(&g.passed);
     end(&f);
-    sem_destroy(&g.reached);
-    sem_destroy(&g.open);
+    gate_end(&g);
 }
 
 TEST(a_fork_while_another_thread_plans)

@@ -1,8 +1,6 @@
 /* dots.c - which tiles of bfloat16 a machine has, and which of them suit a matrix. */
 #include "dots.h"
 
-#include <math.h>
-
 CFXI_ISA_CHOICE(cfxi_dots, cfxi_tiles_dots_of_isa, cfxi_tiles_dots)
 
 enum { LEAST_ROWS = 8 };  /* for which it pays to set up AMX */
@@ -22,17 +20,5 @@ const cfxi_dots *cfxi_tiles_dots_of(cfx_isa isa, cfxi_bf16 bf16, int64_t rows, i
 
 cfxi_tiling cfxi_tiles_dots_tiling(const cfxi_dots *dots, int64_t rows, int64_t panels)
 {
-    cfxi_tiling best = {1, 1, INFINITY};
-    for (int n = 1; n <= CFXI_TILE_MOST_PANELS; n++) {
-        const int most = dots->most_rows[n - 1];
-        if (most == 0 || (n > panels && n > 1))
-            continue;
-        const int64_t down = (rows + most - 1) / most;
-        const int64_t across = (panels + n - 1) / n;
-        const int each = (int)((rows + down - 1) / down);
-        const double cycles = (double)(down * across) * dots->cycles(each, n);
-        if (cycles < best.cycles)
-            best = (cfxi_tiling){each, n, cycles};
-    }
-    return best;
+    return cfxi_tiles_cut(dots->most_rows, dots->cycles, rows, panels);
 }

@@ -79,3 +79,21 @@ cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t
     }
     return best;
 }
+
+cfxi_tiling cfxi_tiles_cut(const int most_rows[], double (*cycles_of_step)(int rows, int panels),
+                           int64_t rows, int64_t panels)
+{
+    cfxi_tiling best = {1, 1, INFINITY};
+    for (int n = 1; n <= CFXI_TILE_MOST_PANELS; n++) {
+        const int most = most_rows[n - 1];
+        if (most == 0 || (n > panels && n > 1))
+            continue;
+        const int64_t down = (rows + most - 1) / most;
+        const int64_t across = (panels + n - 1) / n;
+        const int each = (int)((rows + down - 1) / down);
+        const double cycles = (double)(down * across) * cycles_of_step(each, n);
+        if (cycles < best.cycles)
+            best = (cfxi_tiling){each, n, cycles};
+    }
+    return best;
+}

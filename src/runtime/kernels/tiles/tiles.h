@@ -64,6 +64,9 @@ typedef struct cfxi_tiling {
     double cycles;  /* for one k */
 } cfxi_tiling;
 cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t a_row);
+/* The same for tiles that are known by their rows and by the cycles of one k. */
+cfxi_tiling cfxi_tiles_cut(const int most_rows[], double (*cycles_of_step)(int rows, int panels),
+                           int64_t rows, int64_t panels);
 /* Panels of the next tile of `tiling`, where `left` (at least 1) remain: what is left over may be a
  * number that there are no tiles of. */
 int64_t cfxi_tiles_across(const int most_rows[], cfxi_tiling tiling, int64_t left);

@@ -5,4 +5,4 @@
 #define LANES 4
 #include "runtime/vector.h"
 
-#include "depthwise_vector.h"
+#include "depthwise_floats.h"

@@ -7,5 +7,5 @@
 #define LANES 4
 #include "runtime/vector.h"
 
-#include "depthwise_vector.h"
+#include "depthwise_floats.h"
 #endif

@@ -34,7 +34,7 @@ typedef struct cfxi_depthwise {
     void (*line)(const cfxi_depthwise_line *t);
 } cfxi_depthwise;
 
-CFXI_ISA_TABLES(cfxi_depthwise, cfxi_backend_depthwise_line)
-const cfxi_depthwise *cfxi_backend_depthwise_of(cfx_isa isa);  /* (kernel_depthwise.c) */
+CFXI_ISA_TABLES(cfxi_depthwise, cfxi_depthwise_lines)
+const cfxi_depthwise *cfxi_depthwise_of(cfx_isa isa);  /* (depthwise.c) */
 
 #endif

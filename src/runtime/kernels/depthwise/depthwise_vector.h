@@ -4,41 +4,20 @@
  * Windows of 3, 5 and 7 places without gaps have tiles: some neighbouring pixels, for which a line
  * of weights stays in registers, and each column of the image is loaded once. Any other window is
  * computed place by place. Either way sums are added up in the order of lines and places.
+ *
+ * Expects LINE_TYPE, what describes a line, and X_TYPE, the elements of its image; load_x(t, x, n),
+ * which gives n of them as floats; begin() and finish() for the sums of some pixels; and
+ * may_repeat(t), whether channels can be computed a second time.
  */
-enum { MOST_PIXELS = 7, MOST_PLACES = 7 };
-
-/* ---- how sums begin and end ---------------------------------------------------------------- */
-
-INLINE void begin(int pixels, V *sums, const cfxi_depthwise_line *t, int64_t c, int64_t n)
-{
-    const V first = t->bias ? v_load(t->bias + c, n) : (V){0};
-    UNROLL for (int k = 0; k < pixels; k++)
-        sums[k] = first;
-}
-
-/* n channels from c on, of pixels from number i on. */
-INLINE void finish(int pixels, const V *sums, const cfxi_depthwise_line *t, int64_t i, int64_t c,
-                   int64_t n)
-{
-    UNROLL for (int k = 0; k < pixels; k++) {
-        float *y = t->y + (i + k) * t->y_pixel + c;
-        V v = sums[k];
-        if (t->add)
-            v += v_load(t->add + (i + k) * t->add_pixel + c, n);
-        v = v_clamp(v, SET(t->low), SET(t->high));
-        v_store(y, v, n);
-    }
-}
-
 /* ---- tiles --------------------------------------------------------------------------------- */
 
 /* `edge`: some columns may be outside of the image. (Few pixels are taken for an edge always: that
  * saves code.) */
-INLINE void tile(int pixels, int places, int step, bool edge, const cfxi_depthwise_line *t,
+INLINE void tile(int pixels, int places, int step, bool edge, const LINE_TYPE *t,
                  int64_t i, int64_t c)
 {
     const int64_t from = t->left + i * step;
-    const float *x = t->x + c;
+    const X_TYPE *x = t->x + c;
     const float *w = t->w + c;
     V sums[MOST_PIXELS];
     begin(pixels, sums, t, c, LANES);
@@ -49,7 +28,7 @@ INLINE void tile(int pixels, int places, int step, bool edge, const cfxi_depthwi
         UNROLL for (int j = 0; j < (pixels - 1) * step + places; j++) {
             if (edge && (from + j < 0 || from + j >= t->columns))
                 continue;
-            const V column = LOAD(x + (from + j) * t->x_column);
+            const V column = load_x(t, x + (from + j) * t->x_column, LANES);
             UNROLL for (int k = 0; k < pixels; k++)
                 if (j >= k * step && j < k * step + places)
                     sums[k] += column * weights[j - k * step];
@@ -58,7 +37,7 @@ INLINE void tile(int pixels, int places, int step, bool edge, const cfxi_depthwi
     finish(pixels, sums, t, i, c, LANES);
 }
 
-typedef void tile_fn(const cfxi_depthwise_line *t, int64_t i, int64_t c);
+typedef void tile_fn(const LINE_TYPE *t, int64_t i, int64_t c);
 
 /* X(pixels, edge, places, step) */
 #define TILES(X, places, step)                                                                     \
@@ -67,7 +46,7 @@ typedef void tile_fn(const cfxi_depthwise_line *t, int64_t i, int64_t c);
 #define WINDOWS(X)                                                                                 \
     TILES(X, 3, 1) TILES(X, 3, 2) TILES(X, 5, 1) TILES(X, 5, 2) TILES(X, 7, 1) TILES(X, 7, 2)
 #define X(pixels, edge, places, step)                                                              \
-    static void tile_##pixels##_##edge##_##places##_##step(const cfxi_depthwise_line *t,           \
+    static void tile_##pixels##_##edge##_##places##_##step(const LINE_TYPE *t,           \
                                                            int64_t i, int64_t c)                   \
     {                                                                                              \
         tile(pixels, places, step, edge, t, i, c);                                                 \
@@ -89,7 +68,7 @@ static tiles_of_window tiles_7_2 = {TILES(X, 7, 2)};
 #undef X
 
 /* NULL if the window has none. */
-static tiles_of_window *tiles_for(const cfxi_depthwise_line *t)
+static tiles_of_window *tiles_for(const LINE_TYPE *t)
 {
     if (t->gap != 1 || t->step > 2)
         return NULL;
@@ -105,7 +84,7 @@ static tiles_of_window *tiles_for(const cfxi_depthwise_line *t)
 static int64_t next_tile(int64_t left) { return left >= 7 ? 7 : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
 
 /* All pixels, a vector of channels of each. */
-static void run_tiles(tiles_of_window *tiles, const cfxi_depthwise_line *t, int64_t c)
+static void run_tiles(tiles_of_window *tiles, const LINE_TYPE *t, int64_t c)
 {
     for (int64_t i = 0, n; i < t->pixels; i += n) {
         n = next_tile(t->pixels - i);
@@ -120,7 +99,7 @@ static void run_tiles(tiles_of_window *tiles, const cfxi_depthwise_line *t, int6
 
 /* `pixels` neighbours whose windows have the places [first, last) inside of the image: every weight
  * is loaded once for all of them. */
-INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int64_t first,
+INLINE void sum_pixels(int pixels, const LINE_TYPE *t, int64_t i, int64_t first,
                        int64_t last, int64_t c, int64_t n)
 {
     const int64_t from = t->left + i * t->step;
@@ -129,15 +108,15 @@ INLINE void sum_pixels(int pixels, const cfxi_depthwise_line *t, int64_t i, int6
     for (int64_t r = 0; r < t->lines; r++)
         for (int64_t s = first; s < last; s++) {
             const V weight = v_load(t->w + c + r * t->w_line + s * t->w_place, n);
-            const float *at = t->x + c + r * t->x_line + (from + s * t->gap) * t->x_column;
+            const X_TYPE *at = t->x + c + r * t->x_line + (from + s * t->gap) * t->x_column;
             UNROLL for (int k = 0; k < pixels; k++)
-                sums[k] += v_load(at + k * t->step * t->x_column, n) * weight;
+                sums[k] += load_x(t, at + k * t->step * t->x_column, n) * weight;
         }
     finish(pixels, sums, t, i, c, n);
 }
 
 /* All pixels, n channels of each. */
-INLINE void sum_line(const cfxi_depthwise_line *t, int64_t c, int64_t n)
+INLINE void sum_line(const LINE_TYPE *t, int64_t c, int64_t n)
 {
     const int64_t window = (t->places - 1) * t->gap + 1;
     for (int64_t i = 0; i < t->pixels;) {
@@ -162,7 +141,7 @@ INLINE void sum_line(const cfxi_depthwise_line *t, int64_t c, int64_t n)
 
 /* The last channels, of which there are not enough for a vector, are computed together with some
  * before them a second time, unless the result is where it was added to. */
-static void line(const cfxi_depthwise_line *t)
+static void line(const LINE_TYPE *t)
 {
     tiles_of_window *tiles = tiles_for(t);
     int64_t c = 0;
@@ -173,10 +152,8 @@ static void line(const cfxi_depthwise_line *t)
             sum_line(t, c, LANES);
     if (c == t->channels)
         return;
-    if (tiles && c > 0 && !t->add)
+    if (tiles && c > 0 && may_repeat(t))
         run_tiles(tiles, t, t->channels - LANES);
     else
         sum_line(t, c, t->channels - c);
 }
-
-const cfxi_depthwise ISA(cfxi_backend_depthwise_line) = {line};

@@ -1,0 +1,10 @@
+/* depthwise_bytes_avx512.c - lines of depthwise convolutions of bytes, 16 channels at a time. */
+#include "depthwise_bytes.h"
+
+#if defined(__x86_64__)
+#pragma GCC optimize("O2", "fp-contract=fast")
+#define LANES 16
+#include "runtime/vector.h"
+
+#include "depthwise_bytes_vector.h"
+#endif
