@@ -196,9 +196,9 @@ typedef struct cfx_prepare_options {
 /* Inserts calls of observers, "activation_post_process_0" and so on, behind the inputs and results
  * of what can be quantized (quantize.def), in `g` and its regions, where PyTorch's FX mode inserts
  * them (docs/quantization.md lists the differences). Layers with weights get an observer
- * `weight_observer` (or `weight_fake_quant`). `opts` may be NULL. CFX_E_VALUE, before any change, if
- * there are observers already or quantized values. If it fails later, the graph is valid, but partly
- * prepared. Linear in nodes and edges. */
+ * `weight_observer` (or `weight_fake_quant`). `opts` may be NULL. CFX_E_VALUE, before any change,
+ * if there are observers already or quantized values. If it fails later, the graph is valid, but
+ * partly prepared. Linear in nodes and edges. */
 CFX_API cfx_status cfx_graph_prepare(cfx_graph *g, const cfx_module_tree *modules,
                                      const cfx_quantize_host *host, const cfx_qrules *rules,
                                      const cfx_prepare_options *opts, cfx_error *err);

@@ -373,6 +373,13 @@ class Graph:
         *, scopes: bool = ..., locations: bool = ..., hide_get_attr: bool = ...,
         literals_only: bool = ..., hide_tensors: bool = ...,
     ) -> str: ...
+    def _quantize_prepare(
+        self, module: Any, host: Any, rules: list[Any], training: bool, every_spelling: bool,
+        quantized_inputs: list[int], /,
+    ) -> list[tuple[str, str]]: ...  # fmt: skip
+    def _quantize_convert(
+        self, module: Any, host: Any, keep: list[str], quantized_outputs: list[int], /
+    ) -> list[tuple[str, str]]: ...
     def _remove_dropout(self, module: Any, training: bool, /) -> bool: ...
     def _merge_matmul(self, split: Callable[..., Any], /) -> bool: ...
     def _relayout(

@@ -10,7 +10,7 @@
 
 enum { FINER = 16 };  /* what an old bin is divided into before it goes to new ones */
 
-/* ---- counting ------------------------------------------------------------------------------ */
+/* ---- counting ------------------------------------------------------------------------------- */
 
 typedef struct counting {
     cfx_observer *o;
@@ -121,7 +121,7 @@ static void count_again(void *ctx, const float *x, int64_t n)
     count(c, x, n, c->bad == 0);
 }
 
-/* ---- other ranges -------------------------------------------------------------------------- */
+/* ---- other ranges --------------------------------------------------------------------------- */
 
 /* The i-th of n numbers from `low` to `high`, as torch.linspace has it: from both ends. */
 static float spaced(float low, float high, float step, int64_t n, int64_t i)

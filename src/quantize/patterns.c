@@ -8,7 +8,7 @@
 
 #include "analysis/control_flow_impl.h"
 
-/* ---- the tables ------------------------------------------------------------------------------ */
+/* ---- the tables ----------------------------------------------------------------------------- */
 
 #define STATIC CFXI_QUANTIZE_STATIC
 #define DYNAMIC CFXI_QUANTIZE_DYNAMIC
@@ -49,7 +49,7 @@ bool cfxi_quantize_is_quantized(cfx_operator op)
     return op >= CFX_OPID_quantize_per_tensor && op <= CFX_OPID_weight_linear;
 }
 
-/* ---- spellings ------------------------------------------------------------------------------- */
+/* ---- spellings ------------------------------------------------------------------------------ */
 
 /* Whether one of the words, with blanks between them, is `word`. */
 static bool has_word(const char *words, const char *word, size_t size)
@@ -86,7 +86,7 @@ cfx_status cfxi_quantize_is_spelled(const cfx_node *n, const cfx_module_tree *mo
     return CFX_OK;
 }
 
-/* ---- what is no tensor ------------------------------------------------------------------------ */
+/* ---- what is no tensor ---------------------------------------------------------------------- */
 
 static bool all_inputs_are_numbers(const cfxi_prepare *p, const cfx_node *n)
 {
@@ -158,7 +158,7 @@ static cfx_status note_region_inputs(cfxi_prepare *p, cfx_node *n)
     return CFX_OK;
 }
 
-/* ---- configurations --------------------------------------------------------------------------- */
+/* ---- configurations ------------------------------------------------------------------------- */
 
 const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfig *config,
                                   bool *quietly)
@@ -195,7 +195,7 @@ static cfx_status find_config(cfxi_prepare *p, const cfx_node *n, cfxi_quantize_
                                                          &f->config, p->err) : CFX_OK;
 }
 
-/* ---- groups ----------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------------- */
 
 static cfx_node *only_user(const cfx_node *n)
 {
@@ -254,7 +254,7 @@ static cfx_status join_tail(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f
     return CFX_OK;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ---------------------------------------------------------------------------- */
 
 static cfx_status count_call(cfxi_prepare *p, const cfx_node *n)
 {

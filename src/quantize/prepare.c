@@ -1,11 +1,11 @@
 /* prepare.c - calls of observers behind the values that become integers.
  *
- *     before                                  after
- *     %x = placeholder[target=x]()            %x = placeholder[target=x]()
- *     %fc = call_module[target=fc](%x)        %activation_post_process_0 = call_module[...](%x)
- *     output(%fc)                             %fc = call_module[target=fc](%activation_post_process_0)
- *                                             %activation_post_process_1 = call_module[...](%fc)
- *                                             output(%activation_post_process_1)
+ *     before                              after
+ *     %x = placeholder[target=x]()        %x = placeholder[target=x]()
+ *     %fc = call_module[target=fc](%x)    %activation_post_process_0 = call_module[...](%x)
+ *     output(%fc)                         %fc = call_module[...](%activation_post_process_0)
+ *                                         %activation_post_process_1 = call_module[...](%fc)
+ *                                         output(%activation_post_process_1)
  *
  * Nodes are taken in order: first their inputs, then their result. An input that is observed
  * already, as the result of another node or the input of one, is read from there. What gives the
@@ -16,7 +16,7 @@
  */
 #include "prepare_impl.h"
 
-/* ---- observers -------------------------------------------------------------------------------- */
+/* ---- observers ------------------------------------------------------------------------------ */
 
 /* A path for an observer at which there is nothing. */
 static cfx_status free_path(cfxi_prepare *p, char path[CFXI_QUANTIZE_MAX_PATH])
@@ -101,7 +101,7 @@ static cfx_node *observer_for(cfxi_prepare *p, cfx_node *value, const cfx_qconfi
     return observe(p, value, config, weight, NULL);
 }
 
-/* ---- inputs ----------------------------------------------------------------------------------- */
+/* ---- inputs --------------------------------------------------------------------------------- */
 
 /* The node that a call gives for a parameter of its row; NULL if none. */
 static cfx_node *operand(const cfx_node *n, const char *name)
@@ -145,7 +145,7 @@ static cfx_status observe_inputs(cfxi_prepare *p, cfx_node *n, const cfxi_quanti
     return status;
 }
 
-/* ---- results ---------------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 static size_t count_tensors(const cfxi_prepare *p, const cfx_node *n)
 {
@@ -222,7 +222,7 @@ static cfx_status observe_result(cfxi_prepare *p, cfx_node *n, const cfxi_quanti
     return cfx_node_replace_uses(last, cfx_value_node(observer), all_but, NULL, observer, p->err);
 }
 
-/* ---- layers ----------------------------------------------------------------------------------- */
+/* ---- layers --------------------------------------------------------------------------------- */
 
 /* The layer's weights get an observer of their own; in training the layer learns with it. */
 static cfx_status observe_weights(cfxi_prepare *p, cfx_node *n, const cfxi_quantize_facts *f)
@@ -255,7 +255,7 @@ static cfx_status drop_norm(cfxi_prepare *p, cfx_node *n, const cfxi_quantize_fa
     return cfx_graph_erase(p->g, f->norm, p->err);
 }
 
-/* ---- the graph -------------------------------------------------------------------------------- */
+/* ---- the graph ------------------------------------------------------------------------------ */
 
 static void report(const cfxi_prepare *p, const cfx_node *n, const char *why)
 {
@@ -340,7 +340,7 @@ static cfx_status prepare_graph(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_base_failed(err, status);
 }
 
-/* ---- checks ----------------------------------------------------------------------------------- */
+/* ---- checks --------------------------------------------------------------------------------- */
 
 static cfx_status check_node(cfxi_prepare *p, const cfx_node *n)
 {

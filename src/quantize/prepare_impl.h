@@ -1,4 +1,4 @@
-/* prepare_impl.h - what fusing, preparing and converting share: rows, and what is known of nodes. */
+/* prepare_impl.h - what fusing, preparing and converting share: rows, and facts about nodes. */
 #ifndef CFXI_QUANTIZE_PREPARE_IMPL_H
 #define CFXI_QUANTIZE_PREPARE_IMPL_H
 
@@ -63,7 +63,7 @@ typedef struct cfxi_prepare {
     cfx_error *err;                  /* never NULL */
 } cfxi_prepare;
 
-/* ---- which nodes (patterns.c) ---- */
+/* ---- which nodes (patterns.c) --------------------------------------------------------------- */
 
 /* The row of an operator, in place or not; NULL if there is none. */
 const cfxi_quantize_row *cfxi_quantize_row_of(cfx_operator op);
@@ -81,7 +81,7 @@ static inline cfxi_quantize_facts *cfxi_quantize_facts_of(const cfxi_prepare *p,
     return cfxi_base_map_find(&p->facts, n, sizeof(cfxi_quantize_facts));
 }
 
-/* ---- parts of a call ---- */
+/* ---- parts of a call ------------------------------------------------------------------------ */
 
 static inline const char *cfxi_quantize_path(const cfx_node *n)
 {

@@ -125,8 +125,9 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
     `model` is a module, which is traced, or a GraphModule of cfx (`cfx.capture`, `cfx.script`,
     `cfx.symbolic_trace`), whose graph is used. `qconfig_mapping` is PyTorch's or ours. Observers
     stand where PyTorch's FX mode puts them; with `every_spelling`, which is the default for a
-    GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is. `result.meta["left_in_float"]` lists the calls that have a
-    configuration but stay float, with the reason."""
+    GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is.
+    `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
+    the reason."""
     if model.training:
         raise ValueError("prepare_fx is for models in eval mode: call model.eval() first, or "
                          "prepare_qat_fx to train")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What an observer gives, as the core's passes see it: a plain tuple for each observer or QConfig."""
+"""What an observer gives, as the core's passes see it: a plain tuple for each observer."""
 from typing import Any
 
 import torch

@@ -31,7 +31,7 @@ static cfx_status done(quantize_host *h, PyObject *result, cfx_error *err)
     return CFX_OK;
 }
 
-/* ---- specs ------------------------------------------------------------------------------------- */
+/* ---- specs ---------------------------------------------------------------------------------- */
 
 static bool read_dtype(PyGraph *graph, PyObject *o, cfx_dtype *dtype)
 {
@@ -65,7 +65,7 @@ static bool read_spec(PyGraph *graph, PyObject *tuple, cfx_quantize_spec *spec)
     return read_dtype(graph, dtype, &spec->dtype);
 }
 
-/* ---- the host ---------------------------------------------------------------------------------- */
+/* ---- the host ------------------------------------------------------------------------------- */
 
 static cfx_status observe(void *ctx, const char *path, const cfx_qconfig *config, bool weight,
                           cfx_error *err)
@@ -181,7 +181,7 @@ static PyObject *host_end(quantize_host *h, cfx_status status, cfx_error *err)
     return PyErr_Occurred() && status == CFX_OK ? NULL : raise_cfx(err);
 }
 
-/* ---- rules ------------------------------------------------------------------------------------- */
+/* ---- rules ---------------------------------------------------------------------------------- */
 
 static cfx_status add_rule(cfx_qrules *rules, const char *kind, const char *name, const char *type,
                            Py_ssize_t index, const cfx_qconfig *config, cfx_error *err)
@@ -233,7 +233,7 @@ static cfx_qrules *read_rules(PyGraph *self, PyObject *rows, PyObject *object, c
     return rules;
 }
 
-/* ---- methods of Graph --------------------------------------------------------------------------- */
+/* ---- methods of Graph ----------------------------------------------------------------------- */
 
 enum { MOST_PLACES = 64 };
 

@@ -1,5 +1,5 @@
 /* prepare.c - tests of fusing, preparing and converting (fuse.c, patterns.c, prepare.c,
- * convert*.c). */
+ * reference*.c). */
 #include "quantize/prepare_impl.h"
 
 #include "check.h"
@@ -7,7 +7,7 @@
 #include "test_alloc.h"
 #include "text_tools.h"
 
-/* ---- a host whose observers are numbers ------------------------------------------------------ */
+/* ---- a host whose observers are numbers ----------------------------------------------------- */
 
 typedef struct fake_observer {
     char path[64];
@@ -105,7 +105,7 @@ static cfx_quantize_host host_of(fake_quantizer *q)
                                .look = look, .scales = scales, .train = train};
 }
 
-/* ---- what is tested with --------------------------------------------------------------------- */
+/* ---- what is tested with -------------------------------------------------------------------- */
 
 static cfx_qconfig usual_config(void)
 {
@@ -176,7 +176,7 @@ static const char *read_by(const cfx_graph *g, const char *name, size_t i)
     return v.kind == CFX_KIND_NODE ? cfx_node_name(v.as.node, NULL) : "";
 }
 
-/* ---- preparing --------------------------------------------------------------------------------- */
+/* ---- preparing ------------------------------------------------------------------------------ */
 
 TEST(observers_stand_behind_inputs_and_results)
 {
@@ -267,7 +267,7 @@ TEST(numbers_in_a_loop_are_not_observed)
     cfx_graph_release(g);
 }
 
-/* ---- converting -------------------------------------------------------------------------------- */
+/* ---- converting ----------------------------------------------------------------------------- */
 
 TEST(the_reference_form)
 {
@@ -354,7 +354,7 @@ TEST(fusing_is_the_pass)
     cfx_graph_release(g);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static cfx_status body(const cfx_allocator *a, void *ctx)
 {

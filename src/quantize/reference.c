@@ -1,23 +1,23 @@
-/* convert.c - the reference form of a prepared graph: quantize, dequantize, float operators.
+/* reference.c - the reference form of a prepared graph: quantize, dequantize, float operators.
  *
- *     before                                               after
- *     %obs = call_module[target=activation_post_0](%x)     %q = ...quantize_per_tensor.default(%x, ...)
- *     %fc = call_module[target=fc](%obs)                   %dq = ...dequantize_per_tensor.default(%q, ...)
- *                                                          %fc = ...functional.linear(%dq, ...)
+ *     before                                  after
+ *     %obs = call_module[target=...](%x)      %q = ...quantize_per_tensor.default(%x, ...)
+ *     %fc = call_module[target=fc](%obs)      %dq = ...dequantize_per_tensor.default(%q, ...)
+ *                                             %fc = ...functional.linear(%dq, ...)
  *
  * Everything is looked at before anything is changed: whether all observers have seen something,
- * which layers have no function, what is to stay float. Observers behind what stays float go, and it
- * reads its inputs as they were. Afterwards observers, and weights that nobody reads any more, are
+ * which layers have no function, what is to stay float. Observers behind what stays float go, and
+ * it reads its inputs as they were. Afterwards observers, and weights that nobody reads any more, are
  * removed from the modules.
  *
  * Needs: the modules and the host that the graph was prepared with. Keeps: names, order and
  * locations of all nodes but the observers. Linear in nodes and edges.
  */
-#include "convert_impl.h"
+#include "reference_impl.h"
 
 #define DECOMPOSED "torch.ops.quantized_decomposed."
 
-/* ---- observers -------------------------------------------------------------------------------- */
+/* ---- observers ------------------------------------------------------------------------------ */
 
 bool cfxi_quantize_observer(const cfxi_convert *c, const cfx_node *n, cfx_quantize_spec *spec)
 {
@@ -77,7 +77,7 @@ static bool is_static(const cfx_quantize_spec *spec)
            !cfxi_quantize_is_half(spec);
 }
 
-/* ---- looking, before anything is changed -------------------------------------------------------- */
+/* ---- looking, before anything is changed ---------------------------------------------------- */
 
 static cfx_status check_observer(cfxi_convert *c, const cfx_node *n, const cfx_quantize_spec *spec)
 {
@@ -188,7 +188,7 @@ static cfx_status look_at_graph(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, look_at_graph, c, err);
 }
 
-/* ---- observers become quantize and dequantize ---------------------------------------------------- */
+/* ---- observers become quantize and dequantize ----------------------------------------------- */
 
 static cfx_value node_value(cfx_node *n)
 {
@@ -295,7 +295,7 @@ static cfx_status convert_observer(cfxi_convert *c, cfx_node *n, const cfx_quant
     return unread ? cfx_graph_erase(c->g, value, c->err) : CFX_OK;
 }
 
-/* ---- the graph --------------------------------------------------------------------------------- */
+/* ---- the graph ------------------------------------------------------------------------------ */
 
 static cfx_status convert_node(cfxi_convert *c, cfx_node *n)
 {
@@ -344,7 +344,7 @@ static cfx_status return_integers(cfxi_convert *c, cfx_graph *g)
     return CFX_OK;
 }
 
-/* ---- what is not needed any more ----------------------------------------------------------------- */
+/* ---- what is not needed any more ------------------------------------------------------------ */
 
 /* Collects what a graph still reads and calls, by identity. */
 static cfx_status collect_read(cfx_graph *g, void *ctx, cfx_error *err)

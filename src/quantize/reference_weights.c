@@ -1,11 +1,11 @@
-/* convert_weights.c - weights as integers: buffers beside the old ones, and what dequantizes them.
+/* reference_weights.c - weights as integers: buffers beside the old ones, dequantized where used.
  *
  *     fc.weight  ->  fc.weight_int8, fc.weight_scale, fc.weight_zero
  *
  * What is one number for all stands in the call. int4 weights lie two in a byte, the first in the
  * lower half (fc.weight_int4); a row of odd length ends with half a byte of zeros.
  */
-#include "convert_impl.h"
+#include "reference_impl.h"
 
 #define DECOMPOSED "torch.ops.quantized_decomposed."
 
@@ -36,7 +36,7 @@ const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *lay
     return NULL;
 }
 
-/* ---- computing --------------------------------------------------------------------------------- */
+/* ---- computing ------------------------------------------------------------------------------ */
 
 static cfx_value compute(cfxi_convert *c, cfx_operator op, const cfx_value *args, size_t n)
 {
@@ -115,7 +115,7 @@ static int64_t row_of(cfxi_convert *c, const char *base)
     return row;
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------- */
+/* ---- buffers -------------------------------------------------------------------------------- */
 
 /* Stores a tensor at base + suffix. */
 static cfx_status store(cfxi_convert *c, const char *base, const char *suffix, cfx_value v)
@@ -171,7 +171,7 @@ static cfx_status store_half(cfxi_convert *c, const char *base, cfx_value weight
     return store(c, base, "_float16", compute(c, CFX_OPID_to, cast, 2));
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------- */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
 static cfx_value reader(cfxi_convert *c, cfx_node *before, const char *base, const char *suffix)
 {
@@ -201,7 +201,8 @@ static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const char *base
     const cfx_value dtype = cfx_value_dtype(spec->dtype);
     if (spec->per == CFX_PER_TENSOR) {
         const cfx_value one[] = {q, scale, zero, low, high, dtype};
-        return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_tensor.default", one, 6);
+        return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_tensor.default", one,
+                                      6);
     }
     const cfx_value s = reader(c, before, base, "_scale"), z = reader(c, before, base, "_zero");
     const cfx_value group[] = {q, s, z, low, high, dtype, cfx_value_int(spec->group),
@@ -209,8 +210,9 @@ static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const char *base
     const cfx_value channel[] = {q, s, z, cfx_value_int(spec->axis), low, high, dtype};
     if (spec->per == CFX_PER_GROUP)
         return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_channel_group.default",
-                                  group, 8);
-    return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_channel.default", channel, 7);
+                                      group, 8);
+    return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_channel.default", channel,
+                                  7);
 }
 
 static cfx_node *from_half(cfxi_convert *c, cfx_node *before, const char *base)
@@ -227,7 +229,7 @@ static cfx_node *from_half(cfxi_convert *c, cfx_node *before, const char *base)
     return n;
 }
 
-/* ---- a weight ---------------------------------------------------------------------------------- */
+/* ---- a weight ------------------------------------------------------------------------------- */
 
 static cfx_node *integer_weight(cfxi_convert *c, cfx_node *n, const char *base,
                                 const char *observer, const cfx_quantize_spec *spec,

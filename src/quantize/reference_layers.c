@@ -1,4 +1,4 @@
-/* convert_layers.c - calls of layers become calls of functions with dequantized weights.
+/* reference_layers.c - calls of layers become calls of functions with dequantized weights.
  *
  *     before                            after
  *     %fc = call_module[target=fc](%x)  %fc_weight_int8 = get_attr[target=fc.weight_int8]()
@@ -9,7 +9,7 @@
  *
  * The node stays, with its name, users and location.
  */
-#include "convert_impl.h"
+#include "reference_impl.h"
 
 #define F "torch.nn.functional."
 

@@ -1,6 +1,6 @@
-/* convert_impl.h - what the files of converting share. */
-#ifndef CFXI_QUANTIZE_CONVERT_IMPL_H
-#define CFXI_QUANTIZE_CONVERT_IMPL_H
+/* reference_impl.h - what the files of converting share. */
+#ifndef CFXI_QUANTIZE_REFERENCE_IMPL_H
+#define CFXI_QUANTIZE_REFERENCE_IMPL_H
 
 #include "prepare_impl.h"
 
@@ -20,26 +20,26 @@ typedef struct cfxi_convert {
     cfx_error *err;           /* never NULL */
 } cfxi_convert;
 
-/* The observer that a call_module calls, with what it gives; false if it calls none. (convert.c) */
+/* What the observer that a call_module calls gives; false if it calls none. (reference.c) */
 bool cfxi_quantize_observer(const cfxi_convert *c, const cfx_node *n, cfx_quantize_spec *spec);
-/* A copy of a path at the end of a list of them. (convert.c) */
+/* A copy of a path at the end of a list of them. (reference.c) */
 cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path);
 
 /* A call of a function before `n`, with its location; the arguments are given away. NULL with
- * c->err set, also if one of them is INVALID. (convert_weights.c) */
+ * c->err set, also if one of them is INVALID. (reference_weights.c) */
 cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
                              const cfx_value *args, size_t n);
-/* The path of the observer of a layer's weights; NULL if it has none. (convert_weights.c) */
+/* The path of the observer of a layer's weights; NULL if it has none. (reference_weights.c) */
 const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,
                                           char path[CFXI_QUANTIZE_MAX_PATH]);
 /* The weight at `base` ("fc.weight") as integers that are dequantized before `n`; the buffers are
- * made, unless they are there. NULL with c->err set. (convert_weights.c) */
+ * made, unless they are there. NULL with c->err set. (reference_weights.c) */
 cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, const char *base,
                                const char *observer, bool look);
 
-/* Why the layer that `n` calls cannot become a function; NULL if it can. (convert_layers.c) */
+/* Why the layer that `n` calls cannot become a function; NULL if it can. (reference_layers.c) */
 const char *cfxi_quantize_layer_refusal(cfxi_convert *c, const cfx_node *n, cfx_operator op);
-/* Makes the call of a layer one of its function with dequantized weights. (convert_layers.c) */
+/* Makes the call of a layer one of its function with dequantized weights. (reference_layers.c) */
 cfx_status cfxi_quantize_layer(cfxi_convert *c, cfx_node *n, cfx_operator op);
 
 #endif
