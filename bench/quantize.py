@@ -6,7 +6,7 @@ quantized model.
 
 A model is quantized statically, as cfx.quantize does by default: observers are put in, it runs on a
 few inputs, it is converted. cfx compiles the result; the others read it as an ONNX file with
-QuantizeLinear and DequantizeLinear, which cfx.onnx writes. Each engine runs in a process of its own,
+QuantizeLinear and DequantizeLinear, which cfx.onnx writes. Each engine has a process of its own,
 and they take turns (see bench/infer.py, whose models, inputs and options these are).
 
     eager, cfx        the float model
@@ -156,7 +156,8 @@ def report_of(results):
     return "\n".join(lines)
 
 
-BEGIN, END = "<!-- quantized: written by bench/quantize.py --update -->", "<!-- end of quantized -->"
+BEGIN = "<!-- quantized: written by bench/quantize.py --update -->"
+END = "<!-- end of quantized -->"
 
 
 def parse():

@@ -38,7 +38,7 @@ static cfx_operator functional(cfx_operator op)
     return plain && rows[op].role == CFXI_QUANTIZE_NONE ? plain : op;
 }
 
-const cfxi_quantize_row *cfxi_quantize_row_of(cfx_operator op)
+const cfxi_quantize_row *cfxi_quantize_find_row(cfx_operator op)
 {
     const cfxi_quantize_row *row = &rows[functional(op)];
     return row->role == CFXI_QUANTIZE_NONE ? NULL : row;
@@ -272,7 +272,7 @@ static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
     bool spelled = p->opts->every_spelling;
     CFX_TRY(cfx_node_operator_of(n, p->modules, &f.op, p->err));
     f.number = is_number(p, n, f.op);
-    const cfxi_quantize_row *row = f.number ? NULL : cfxi_quantize_row_of(f.op);
+    const cfxi_quantize_row *row = f.number ? NULL : cfxi_quantize_find_row(f.op);
     if (row && !spelled)
         CFX_TRY(cfxi_quantize_is_spelled(n, p->modules, row->spellings, &spelled, p->err));
     f.row = row && spelled ? row : NULL;

@@ -66,7 +66,7 @@ typedef struct cfxi_prepare {
 /* ---- which nodes (patterns.c) --------------------------------------------------------------- */
 
 /* The row of an operator, in place or not; NULL if there is none. */
-const cfxi_quantize_row *cfxi_quantize_row_of(cfx_operator op);
+const cfxi_quantize_row *cfxi_quantize_find_row(cfx_operator op);
 /* Whether a call is spelled by one of the words. */
 cfx_status cfxi_quantize_is_spelled(const cfx_node *n, const cfx_module_tree *modules,
                                     const char *words, bool *is, cfx_error *err);

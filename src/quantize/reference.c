@@ -7,8 +7,8 @@
  *
  * Everything is looked at before anything is changed: whether all observers have seen something,
  * which layers have no function, what is to stay float. Observers behind what stays float go, and
- * it reads its inputs as they were. Afterwards observers, and weights that nobody reads any more, are
- * removed from the modules.
+ * it reads its inputs as they were. Afterwards observers, and weights that nobody reads any more,
+ * are removed from the modules.
  *
  * Needs: the modules and the host that the graph was prepared with. Keeps: names, order and
  * locations of all nodes but the observers. Linear in nodes and edges.
@@ -63,7 +63,7 @@ static bool is_weight(const cfx_node *n)
         return false;
     for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u)) {
         const cfx_node *user = cfx_use_user(u);
-        const cfxi_quantize_row *row = cfxi_quantize_row_of(cfx_node_operator(user));
+        const cfxi_quantize_row *row = cfxi_quantize_find_row(cfx_node_operator(user));
         const cfx_value w = cfx_node_operand(user, "weight");
         if (row && (row->modes & CFXI_QUANTIZE_LAYER) && w.kind == CFX_KIND_NODE && w.as.node == n)
             return true;
@@ -116,7 +116,7 @@ static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
     cfx_operator op;
     void *id = (void *)(uintptr_t)c->modules->identity(c->modules->ctx, cfxi_quantize_path(n));
     CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
-    const cfxi_quantize_row *row = cfxi_quantize_row_of(op);
+    const cfxi_quantize_row *row = cfxi_quantize_find_row(op);
     if (row && !(row->modes & CFXI_QUANTIZE_STATIC) && (row->modes & CFXI_QUANTIZE_DYNAMIC))
         return keep(c, n, "its weights have no reference form");
     if (!row || !id || !cfxi_quantize_weight_observer(c, cfxi_quantize_path(n), path))

@@ -151,8 +151,8 @@ def measure(engines: list[str], folder: Path, setting: Setting,
 
 def measure_columns(columns: dict[str, tuple[str, Path, float]], setting: Setting,
                     name: Callable[[str], str] = str) -> dict[str, Summary]:  # fmt: skip
-    """What each column takes: an engine, the folder of its model, and how far from the results there
-    it may be."""
+    """What each column takes: an engine, the folder of its model, and how far from the results
+    there it may be."""
     workers, found = {}, {}
     try:
         for column, (engine, folder, close) in columns.items():
