@@ -6,8 +6,8 @@ quantized model.
 
 A model is quantized statically, as cfx.quantize does by default: observers are put in, it runs on a
 few inputs, it is converted. cfx compiles the result; the others read it as an ONNX file with
-QuantizeLinear and DequantizeLinear, which cfx.onnx writes. Each engine has a process of its own,
-and they take turns (see bench/infer.py, whose models, inputs and options these are).
+QuantizeLinear and DequantizeLinear, which cfx.onnx writes. Each engine runs in a process of its
+own, and they take turns (see bench/infer.py, whose models, inputs and options these are).
 
     eager, cfx        the float model
     cfx int8, ...     the quantized model

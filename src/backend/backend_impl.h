@@ -15,6 +15,7 @@
 
 #include "runtime/kernels/conv/conv_impl.h"
 #include "runtime/kernels/linalg/attention_impl.h"
+#include "runtime/kernels/quantize/byte_rows.h"
 #include "runtime/kernels/tiles/bytes.h"
 #include "runtime/kernels/tiles/dots.h"
 
@@ -71,7 +72,8 @@ typedef struct cfxi_integers {
  *                low, high) first
  *   CONVOLUTION  of images whose channels lie side by side (channels last), in out and, unless they
  *                are few, in x, with weights of any strides: `conv`, without the addresses
- *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements
+ *   CHAIN        element-wise functions of tensors of any strides, broadcast; m elements. Where
+ *                `quantizes`, the results become 8-bit integers as quantize_per_tensor makes them
  *   ATTENTION    softmax(scale q k^T + mask) v of tensors whose rows lie side by side, batches
  *                broadcast: m queries of all batches, n keys; k is the size of a query and of a
  *                value together
@@ -89,7 +91,12 @@ typedef struct cfxi_weight_only_form {
     int bits;       /* of a code: 8 or 4 */
     int64_t group;  /* elements of k with one scale; the last group may have fewer */
     bool zeros;     /* there are zero points */
+    bool positive;  /* codes of 8 bits are uint8 */
 } cfxi_weight_only_form;
+typedef struct cfxi_quantizing {
+    bool used;
+    cfxi_integer_quantizing by;
+} cfxi_quantizing;
 typedef struct cfxi_problem {
     cfxi_problem_kind kind;
     cfx_isa isa;
@@ -113,6 +120,7 @@ typedef struct cfxi_problem {
     cfxi_conv conv;
     cfxi_integers integers;
     const cfxi_chain *chain;  /* CHAIN: not needed after it is prepared */
+    cfxi_quantizing quantizes;
     double scale;             /* ATTENTION */
     bool causal;
     cfxi_lstm lstm;
@@ -149,9 +157,9 @@ typedef struct cfxi_constants {
     cfx_runtime *rt;  /* whose threads pack; NULL: this one alone */
     const float *factors, *shifts;  /* of x; k of each */
     /* ATTENTION: the mask, if it does not change. LSTM: h and c, if they do not change, and of each
-     * layer the weights of input and state and their biases. WEIGHT_ONLY: the codes, int8 [n, k] or
-     * two in a byte [n, (k + 1) / 2]; scales, float32, and zero points, [n] or [n, groups]. What is
-     * not there is NULL. */
+     * layer the weights of input and state and their biases. WEIGHT_ONLY: the codes, bytes [n, k]
+     * or two in a byte [n, (k + 1) / 2]; scales, float32, and zero points: one, [n] or
+     * [n, groups]. What is not there is NULL. */
     cfx_tensor *const *tensors;
 } cfxi_constants;
 

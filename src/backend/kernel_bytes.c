@@ -12,6 +12,8 @@
  */
 #include "backend_impl.h"
 
+#pragma GCC optimize("O3")  /* loops over bytes become vectors */
+
 enum {
     LINES_BYTES = 160 << 10,  /* of lines that stay in the cache */
     CHUNK_BYTES = 320 << 10,  /* of weights, likewise */
@@ -34,6 +36,7 @@ typedef struct bytes_kernel {
     bool copies;            /* what windows see */
     bool sums;              /* of what is multiplied count: weights have zero points */
     uint8_t zero;           /* of x, as an unsigned number */
+    int64_t channels;       /* of a pixel that is read: three of a picture become four */
     int64_t count, k;       /* products for each sum, and their length */
     int64_t steps;          /* bytes of a column: k in whole steps */
     int64_t down, across;   /* from one result to the next, in lines and pixels of what is read */
@@ -115,16 +118,17 @@ static void shape(bytes_kernel *k)
     const bool beside = c->xs[4] == c->in_channels && c->groups == 1;  /* pixels */
     const int64_t in_place = wide && beside ? c->kernel[2] * c->in_channels : c->in_channels;
     k->copies = is_padded(c) || has_planes(c) || p->integers.x_signed || in_place % CFXI_STEP != 0;
-    k->pixel = k->copies ? c->in_channels : c->xs[4];
+    k->channels = has_planes(c) && c->in_channels == 3 && !k->sums ? CFXI_STEP : c->in_channels;
+    k->pixel = k->copies ? k->channels : c->xs[4];
     const int64_t places = wide && (k->copies || beside) ? c->kernel[2] : 1;
-    k->k = places * c->in_channels;
+    k->k = places * k->channels;
     k->count = c->kernel[1] * c->kernel[2] / places;
     k->down = k->copies && c->kernel[1] == 1 ? 1 : c->stride[1];
     k->across = k->copies && c->kernel[2] == 1 ? 1 : c->stride[2];
     k->window = (c->kernel[1] - 1) * c->dilation[1] + 1;
     k->panels = cfxi_tiles_panels(c->out_channels);
     k->bytes = cfxi_tiles_bytes_of(p->isa, p->int8, c->out[2], k->k);
-    k->tiling = cfxi_tiles_bytes_tiling(k->bytes, c->out[2], k->panels);
+    k->tiling = cfxi_tiles_bytes_tiling(k->bytes, c->out[2], k->panels, k->count * k->k);
     k->steps = k->count * round_up(k->k, CFXI_STEP);
     k->zero = (uint8_t)(p->integers.x_zero + (p->integers.x_signed ? MIDDLE : 0));
 }
@@ -207,10 +211,10 @@ static int64_t weight_at(const bytes_kernel *k, int64_t q, int64_t p)
 {
     const cfxi_conv *c = &k->conv;
     const int64_t blocks = k->count / c->kernel[1];
-    const int64_t place = p / c->in_channels + q % blocks;  /* one of them is 0 */
-    if (p >= k->k)
+    const int64_t place = p / k->channels + q % blocks;  /* one of them is 0 */
+    if (p >= k->k || p % k->channels >= c->in_channels)
         return -1;
-    return p % c->in_channels * c->ws[1] + q / blocks * c->ws[3] + place * c->ws[4];
+    return p % k->channels * c->ws[1] + q / blocks * c->ws[3] + place * c->ws[4];
 }
 
 /* One panel, whose first column is at `w`. */
@@ -243,7 +247,7 @@ static void pack_panels(void *ctx, int64_t begin, int64_t end)
 static void find_first(bytes_kernel *k)
 {
     const int64_t panels = k->conv.groups * k->panels;
-    const int64_t length = k->count * k->k;
+    const int64_t length = k->conv.in_channels * k->conv.kernel[1] * k->conv.kernel[2];
     for (int64_t i = 0; i < panels * CFXI_PANEL; i++) {
         const int8_t *column =
             k->packed + i / CFXI_PANEL * k->steps * CFXI_PANEL + i % CFXI_PANEL * CFXI_STEP;
@@ -373,6 +377,26 @@ static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n, bool flips)
         memcpy(to, from, (size_t)n);
 }
 
+/* Pixels whose numbers lie in planes. */
+static void copy_planes(const bytes_kernel *k, uint8_t *to, const uint8_t *from, int64_t n,
+                        int64_t step)
+{
+    const bool flips = k->head.problem.integers.x_signed;
+    const int64_t plane = k->conv.xs[1];
+    if (k->channels > k->conv.in_channels && step == 1) {
+        for (int64_t i = 0; i < n; i++) {
+            const uint32_t all = (from[i] | (uint32_t)from[plane + i] << 8 |
+                                  (uint32_t)from[2 * plane + i] << 16) ^ (flips ? 0x808080 : 0);
+            memcpy(to + i * CFXI_STEP, &all, sizeof all);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < k->channels; c++)
+            to[i * k->channels + c] =
+                c < k->conv.in_channels ? from[c * plane + i * step] ^ (flips ? MIDDLE : 0) : 0;
+}
+
 /* Pixels of the image that are `step` bytes apart become copied ones. */
 static void copy_pixels(const bytes_kernel *k, uint8_t *to, const uint8_t *from, int64_t n,
                         int64_t step)
@@ -380,9 +404,7 @@ static void copy_pixels(const bytes_kernel *k, uint8_t *to, const uint8_t *from,
     const int64_t size = k->pixel;
     const bool flips = k->head.problem.integers.x_signed;
     if (has_planes(&k->conv)) {
-        for (int64_t c = 0; c < size; c++)
-            for (int64_t i = 0; i < n; i++)
-                to[i * size + c] = from[c * k->conv.xs[1] + i * step] ^ (flips ? MIDDLE : 0);
+        copy_planes(k, to, from, n, step);
     } else if (step == size) {
         copy_bytes(to, from, n * size, flips);
     } else {

@@ -75,7 +75,7 @@ static void shape(matmul_kernel *k)
     k->blocks = threads == 1 ? 1 : larger(1, smaller(k->blocks, p->m / LEAST_ROWS));
     k->block = divide_up(p->m, k->blocks);
     k->blocks = divide_up(p->m, k->block);
-    k->tiling = cfxi_tiles_bytes_tiling(k->bytes, k->block, k->panels);
+    k->tiling = cfxi_tiles_bytes_tiling(k->bytes, k->block, k->panels, p->k);
     k->packed = whole_lines(k->panels * CFXI_PANEL * k->steps);
     k->firsts = whole_lines(k->panels * CFXI_PANEL * (int64_t)sizeof(int32_t));
     k->rows = whole_lines(k->block * k->steps);

@@ -63,6 +63,12 @@ typedef struct packing {
     float *to;
 } packing;
 
+/* Tiles take codes with signs: those without are 128 less, as are their zero points then. */
+static bool has_zeros(const cfxi_problem *p)
+{
+    return p->weight_only.zeros || p->weight_only.positive;
+}
+
 /* Code number `at` of a row, in the lowest bits. */
 static uint32_t code_at(const packing *s, const char *row, int64_t at)
 {
@@ -78,19 +84,31 @@ static uint32_t word_at(const packing *s, const char *row, int64_t at, int64_t e
     const int64_t codes = s->k->codes;
     const int bits = 32 / (int)codes;
     const int64_t n = smaller(codes, end - at);
+    const uint32_t flip = s->k->head.problem.weight_only.positive ? 0x80808080u : 0;
     uint32_t word = 0;
     if (n == codes && s->codes->stride[1] == 1 && at * bits % 8 == 0) {
         const uint8_t *b = (const uint8_t *)row + at * bits / 8;
-        return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+        word = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+        return word ^ flip;
     }
     for (int64_t i = 0; i < n; i++)
         word |= code_at(s, row, at + i) << (i * bits);
-    return word;
+    return word ^ flip;
 }
 
+/* One number may be for all. */
 static const char *element(const cfx_tensor *t, int64_t column, int64_t group)
 {
+    if (t->ndim < 2 && cfxi_tensor_numel(t) == 1)
+        return t->data;
     return t->data + column * t->stride[0] + (t->ndim > 1 ? group * t->stride[1] : 0);
+}
+
+static float zero_at(const packing *s, int64_t column, int64_t group)
+{
+    const int64_t zero = s->zero ? cfxi_tensor_load_int((cfx_dtype)s->zero->dtype,
+                                                        element(s->zero, column, group)) : 0;
+    return (float)(zero - (s->k->head.problem.weight_only.positive ? 128 : 0));
 }
 
 /* Column j of a panel; those behind the last one are zeros. */
@@ -100,14 +118,13 @@ static void pack_column(const packing *s, int64_t column, int64_t j, float *to)
     const int64_t width = s->k->fns->columns;
     const int64_t group = p->weight_only.group;
     const bool there = column + j < p->n;
-    const char *row = there ? element(s->codes, column + j, 0) : NULL;
+    const char *row = there ? s->codes->data + (column + j) * s->codes->stride[0] : NULL;
     for (int64_t g = 0; g < s->k->groups; g++) {
         const int64_t end = smaller(p->k, (g + 1) * group);
         to[j] = there ? *(const float *)(const void *)element(s->scale, column + j, g) : 0;
         to += width;
-        if (p->weight_only.zeros) {
-            to[j] = there ? (float)cfxi_tensor_load_int((cfx_dtype)s->zero->dtype,
-                                                        element(s->zero, column + j, g)) : 0;
+        if (has_zeros(p)) {
+            to[j] = there ? zero_at(s, column + j, g) : 0;
             to += width;
         }
         for (int64_t i = 0; i < s->k->words; i++, to += width) {
@@ -158,7 +175,7 @@ static void describe(weight_only_kernel *k)
     k->words = parts(smaller(form->group, p->k), k->codes);
     k->length = k->groups * k->words * k->codes;
     k->panels = parts(p->n, k->fns->columns);
-    k->panel = k->groups * cfxi_tiles_weight_only_group(k->fns->columns, form->zeros, k->words);
+    k->panel = k->groups * cfxi_tiles_weight_only_group(k->fns->columns, has_zeros(p), k->words);
     k->tiling = cfxi_tiles_tiling(p->isa, p->m, k->fns->columns / CFXI_PANEL,
                                   k->length == p->k ? p->x_row : k->length);
     cut(k);
@@ -172,7 +189,8 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *c,
     const packing from = {.codes = c->tensors[0], .scale = c->tensors[1], .zero = c->tensors[2]};
     const int64_t sizes[8] = {p->n, p->k, form->bits, form->group, width,
                               (int64_t)(intptr_t)from.scale->data,
-                              from.zero ? (int64_t)(intptr_t)from.zero->data : 0};
+                              from.zero ? (int64_t)(intptr_t)from.zero->data : 0,
+                              form->positive};
     const size_t columns = (size_t)(parts(p->n, width) * width);
     size_t room;
     size_t floats;
@@ -252,7 +270,7 @@ static void sum_panel(const running *w, int64_t panel)
     for (int64_t row = 0; row < p->m; row += each) {
         const cfxi_weight_only_tile t = {
             .bits = p->weight_only.bits,
-            .zeros = p->weight_only.zeros,
+            .zeros = has_zeros(p),
             .a = w->x + row * w->x_row,
             .a_row = w->x_row,
             .b = k->packed + panel * k->panel,
@@ -324,7 +342,7 @@ static void multiply_panel(const running *w, int64_t panel, int64_t row, int64_t
     const int64_t all = k->groups * k->words;
     cfxi_weight_only_block b = {
         .bits = k->head.problem.weight_only.bits,
-        .zeros = k->head.problem.weight_only.zeros,
+        .zeros = has_zeros(&k->head.problem),
         .b = k->packed + panel * k->panel,
         .words = k->words,
         .to = scratch,

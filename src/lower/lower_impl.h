@@ -164,6 +164,9 @@ cfxi_special_fn cfxi_lower_attention, cfxi_lower_encoder_layer, cfxi_lower_encod
 /* *done tells whether the class is one. */
 cfx_status cfxi_lower_special(cfxi_lower *l, cfx_node *n, const char *class_name, bool *done);
 
+/* Likewise, of torch.ao.quantization's reference form. (lower_reference.c) */
+cfx_status cfxi_lower_reference(cfxi_lower *l, cfx_node *n, const char *class_name, bool *done);
+
 /* For those: attributes that are there, and arguments of `forward`. */
 bool cfxi_lower_flag(cfxi_lower *l, cfx_node *n, const char *name);
 int64_t cfxi_lower_int(cfxi_lower *l, cfx_node *n, const char *name);

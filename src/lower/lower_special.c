@@ -252,7 +252,7 @@ cfx_status cfxi_lower_special(cfxi_lower *l, cfx_node *n, const char *class_name
     static const char home[] = "torch.nn.";
     *done = false;
     if (strncmp(class_name, home, sizeof home - 1) != 0)
-        return CFX_OK;
+        return cfxi_lower_reference(l, n, class_name, done);
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
         if (strcmp(class_name + sizeof home - 1, specials[i].class_name) == 0) {
             *done = true;

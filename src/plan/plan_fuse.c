@@ -47,22 +47,23 @@ static bool begin_product(cfxi_fusion *u, const cfxi_step *s, const cfx_tensor *
 /* Weights of 8 or 4 bits, their scales and zero points. */
 static bool begin_weight_only(cfxi_fusion *u, const cfxi_step *s)
 {
-    enum { X, CODES, GROUP = 5 };  /* scales and zero points follow the codes, then the bias */
-    const int64_t group = s->args[GROUP].as.i;
+    enum { X, CODES, GROUP = 5, SIZE };  /* scales, zero points and the bias follow the codes */
     for (size_t i = 0; i < 3; i++) {
         u->tensors[i] = cfxi_plan_tensor_arg(s, CODES + i);
         if (!(i == 2 && cfxi_plan_is_none(s, CODES + i)) && !cfxi_plan_is_known(u->tensors[i]))
             return false;
     }
-    if (u->tensors[1]->dtype != CFX_DTYPE_FLOAT32 ||
+    const cfx_tensor *scale = u->tensors[1];
+    if (scale->dtype != CFX_DTYPE_FLOAT32 ||
         !begin_rows(u, s, cfxi_plan_tensor_arg(s, X), u->tensors[0]->size[0]))
         return false;
     u->w = u->tensors[0];
     u->problem.kind = CFXI_WEIGHT_ONLY;
     u->problem.weight_only = (cfxi_weight_only_form){
-        .bits = u->w->dtype == CFX_DTYPE_INT8 ? 8 : 4,
-        .group = u->tensors[1]->ndim > 1 ? group : u->problem.k,
-        .zeros = u->tensors[2] != NULL};
+        .bits = s->args[SIZE].as.i > 0 ? 4 : 8,
+        .group = scale->ndim > 1 ? s->args[GROUP].as.i : u->problem.k,
+        .zeros = u->tensors[2] != NULL,
+        .positive = s->args[SIZE].as.i == 0 && u->w->dtype == CFX_DTYPE_UINT8};
     return true;
 }
 
@@ -179,8 +180,13 @@ static float *own_floats(const cfxi_fuser *f, const cfxi_fusion *u, float **floa
 static bool take_factors(const cfxi_fuser *f, cfxi_fusion *u, const double *scale,
                          const double *bias)
 {
-    if (u->problem.num_posts > 0 || (scale && u->problem.kind == CFXI_WEIGHT_ONLY) ||
-        (scale && !own_floats(f, u, &u->scale, 1)) || !own_floats(f, u, &u->bias, 0))
+    for (int64_t i = 0; u->problem.kind == CFXI_WEIGHT_ONLY && scale && i < u->columns; i++)
+        if (scale[i] != 1)
+            return false;
+    if (u->problem.kind == CFXI_WEIGHT_ONLY)
+        scale = NULL;
+    if (u->problem.num_posts > 0 || (scale && !own_floats(f, u, &u->scale, 1)) ||
+        !own_floats(f, u, &u->bias, 0))
         return false;
     for (int64_t i = 0; i < u->columns; i++) {
         if (scale)
@@ -541,12 +547,33 @@ static cfx_status fuse_from(cfxi_fuser *f, uint32_t first)
     return status;
 }
 
+/* A chain takes over quantize_per_tensor, if nothing else reads its result. */
+static void follow_quantize(const cfxi_fuser *f, cfxi_fusion *u)
+{
+    enum { X, SCALE, ZERO, LOW, HIGH };
+    const uint32_t step = cfxi_plan_only_reader(&f->groups, u->out);
+    const cfxi_step *s = step != CFXI_NONE ? cfxi_plan_step(f->plan, step) : NULL;
+    if (!s || s->op != CFX_OPID_quantize_per_tensor || s->removed || s->kernel ||
+        cfxi_plan_only_giver(&f->groups, cfxi_plan_tensor_arg(s, X), step) !=
+            u->steps[u->num_steps - 1])
+        return;
+    const cfx_tensor *out = s->results[0].as.tensor;
+    cfxi_quantizing *q = &u->problem.quantizes;
+    q->used = cfxi_integer_quantizing_of((cfx_dtype)out->dtype, (float)(1 / s->args[SCALE].as.f),
+                                         (float)s->args[ZERO].as.i, (float)s->args[LOW].as.i,
+                                         (float)s->args[HIGH].as.i, &q->by);
+    if (q->used) {
+        u->steps[u->num_steps++] = step;
+        u->out = cfxi_plan_number(f->plan, out);
+    }
+}
+
 /* Element-wise functions that no product has taken, but that belong together. */
 static cfx_status fuse_group(cfxi_fuser *f, const cfxi_group *group)
 {
     cfxi_chain chain;
     cfxi_fusion u = {.x = CFXI_NONE, .num_steps = group->n};
-    if (group->taken || group->n < 2 ||
+    if (group->taken || group->n == 0 ||
         !cfxi_plan_group_chain(&f->groups, group, CFXI_NONE, &chain, u.operands))
         return CFX_OK;
     for (size_t i = 0; i < group->n; i++)
@@ -556,7 +583,8 @@ static cfx_status fuse_group(cfxi_fuser *f, const cfxi_group *group)
     u.num_operands = chain.num_inputs;
     u.problem = (cfxi_problem){.kind = CFXI_CHAIN, .isa = f->rt->isa, .chain = &chain,
                                .m = cfxi_tensor_numel(out)};
-    return replace(f, &u, &cfxi_backend_chain, NULL);
+    follow_quantize(f, &u);
+    return u.num_steps > 1 ? replace(f, &u, &cfxi_backend_chain, NULL) : CFX_OK;
 }
 
 /* What several steps are together, and what has a kernel of its own: readers and groups are others

@@ -24,7 +24,8 @@ enum {
     LISTS = 8,    /* it gives a list */
     SAME = 16,    /* it gives its argument itself */
     PADS = 32,    /* with a number, the argument `value` */
-    SIZES = 64    /* it reads only the sizes */
+    SIZES = 64,   /* it reads only the sizes */
+    BYTES = 128   /* of integers, it takes uint8 only */
 };
 
 static const uint8_t rows[CFX_OPERATOR_COUNT] = {
@@ -47,9 +48,10 @@ static const uint8_t rows[CFX_OPERATOR_COUNT] = {
     [CFX_OPID_expand_as] = MOVES | PULLS,
     [CFX_OPID_repeat] = MOVES | PULLS,
     [CFX_OPID_tile] = MOVES | PULLS,
-    [CFX_OPID_upsample_nearest1d] = MOVES | PULLS,
-    [CFX_OPID_upsample_nearest2d] = MOVES | PULLS,
-    [CFX_OPID_upsample_nearest3d] = MOVES | PULLS,
+    [CFX_OPID_upsample_nearest1d] = MOVES | PULLS | BYTES,
+    [CFX_OPID_upsample_nearest2d] = MOVES | PULLS | BYTES,
+    [CFX_OPID_upsample_nearest3d] = MOVES | PULLS | BYTES,
+    [CFX_OPID_interpolate] = MOVES | PULLS | BYTES,
     [CFX_OPID_contiguous] = MOVES | PULLS | COPIES,
     [CFX_OPID_clone] = MOVES | PULLS | COPIES,
     [CFX_OPID_cat] = MOVES | PULLS | COPIES,
@@ -62,8 +64,6 @@ static const uint8_t rows[CFX_OPERATOR_COUNT] = {
     [CFX_OPID_max_pool1d] = MOVES | PULLS | COPIES,
     [CFX_OPID_max_pool2d] = MOVES | PULLS | COPIES,
     [CFX_OPID_max_pool3d] = MOVES | PULLS | COPIES,
-    [CFX_OPID_adaptive_max_pool1d] = MOVES | PULLS | COPIES,
-    [CFX_OPID_adaptive_max_pool2d] = MOVES | PULLS | COPIES,
     [CFX_OPID_amax] = MOVES | COPIES,
     [CFX_OPID_amin] = MOVES | COPIES,
     [CFX_OPID_constant_pad_nd] = MOVES | PULLS | PADS,
@@ -110,9 +110,9 @@ static bool is_text(cfx_value v, const char *text)
 /* Whether the call is one that the row's flags hold for, by its other arguments. */
 static bool is_usual(const cfx_node *n, cfx_operator op)
 {
+    const bool mode = op == CFX_OPID_pad || op == CFX_OPID_interpolate;
     const cfx_value v = rows[op] & SAME && op != CFX_OPID_to ? named(n, "train")
-                        : op == CFX_OPID_pad                 ? named(n, "mode")
-                                                             : named(n, "return_indices");
+                        : mode ? named(n, "mode") : named(n, "return_indices");
     switch ((int)op) {
     case CFX_OPID_dropout:
     case CFX_OPID_feature_dropout:
@@ -123,11 +123,19 @@ static bool is_usual(const cfx_node *n, cfx_operator op)
                named(n, "dtype").as.i == CFX_DTYPE_FLOAT32 && cfx_node_num_args(n) == 2;
     case CFX_OPID_pad:
         return v.kind == CFX_KIND_INVALID || is_text(v, "constant");
+    case CFX_OPID_interpolate:
+        return v.kind == CFX_KIND_INVALID || is_text(v, "nearest");
     case CFX_OPID_getattr:
         return is_text(cfx_node_arg(n, 1), "shape") || is_text(cfx_node_arg(n, 1), "ndim");
     default:
         return v.kind == CFX_KIND_INVALID || (v.kind == CFX_KIND_BOOL && !v.as.b);
     }
+}
+
+/* Whether the row takes integers of this type. */
+static bool takes(cfx_operator op, const cfxi_grid *grid)
+{
+    return !(rows[op] & BYTES) || grid->dtype == CFX_DTYPE_UINT8;
 }
 
 /* The number that a call pads with, which is the argument *at. */
@@ -283,7 +291,8 @@ cfx_status cfxi_quantize_move(cfxi_integers *job, cfx_node *n, cfx_operator op)
         return read_sizes(job, n);
     if (rows[op] & SAME)
         return cfxi_quantize_note(job, n, &real);
-    if (!cfxi_quantize_is_unwritten(job, n) || !padding_in(n, op, &real.grid, &pad))
+    if (!cfxi_quantize_is_unwritten(job, n) || !takes(op, &real.grid) ||
+        !padding_in(n, op, &real.grid, &pad))
         return CFX_OK;
     real.integers = add_move(job, n, op, &m, pad);
     real.kind = rows[op] & LISTS ? CFXI_REAL_LIST : CFXI_REAL_INTEGERS;
@@ -303,7 +312,7 @@ static cfx_node *pulled_over(cfxi_integers *job, const cfx_node *n, cfxi_grid *g
         return NULL;
     cfx_node *move = x.as.node;
     const cfx_operator op = cfxi_quantize_row_of(move);
-    if (!(rows[op] & PULLS) || move->n_users != 1 || !is_usual(move, op) ||
+    if (!(rows[op] & PULLS) || move->n_users != 1 || !is_usual(move, op) || !takes(op, grid) ||
         !cfxi_quantize_is_unwritten(job, move) || !cfxi_quantize_is_unwritten(job, n))
         return NULL;
     return rows[op] & PADS && !padding_of(move, op, &at, &number) ? NULL : move;

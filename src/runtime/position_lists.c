@@ -52,7 +52,7 @@ static void copy_places(const places *p, const char *from, char *to, int64_t beg
             memcpy(to + i * step, from + map[i] * step, sizeof(uint32_t));
         return;
     }
-    if (p->item == sizeof(uint32_t)) {
+    if (p->item == sizeof(uint32_t) && p->units == 1) {
         for (int64_t i = begin; i < end; i++)
             memcpy(to + i * (int64_t)sizeof(uint32_t), map[i] < 0 ? p->value : from + map[i] * step,
                    sizeof(uint32_t));

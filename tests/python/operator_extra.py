@@ -398,6 +398,11 @@ ELSEWHERE = {
                      "dequantize_per_tensor_tensor", "dequantize_per_tensor_tensor2",
                      "quantize_per_channel", "dequantize_per_channel", "integer_linear",
                      "integer_conv", "integer_matmul", "integer_add", "integer_mul",
-                     "integer_mean", "integer_avg_pool", "integer_table"),
+                     "integer_mean", "integer_avg_pool", "integer_table",
+                     "quantize_per_channel_group", "dequantize_per_channel_group",
+                     "quantize_per_token", "dequantize_per_token", "choose_qparams",
+                     "choose_qparams_symmetric", "choose_qparams_per_token",
+                     "choose_qparams_per_token_asymmetric", "unpack_int4", "weight_linear",
+                     "dynamic_linear"),
                     "test_quantized_rows.py: bit by bit"),
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.ao.quantization.fx._decomposed  # noqa: F401  registers quantized_decomposed
+from torch import nn
 
 theirs = torch.ops.quantized_decomposed
 RANGES = {torch.uint8: (0, 255), torch.int8: (-128, 127), torch.int16: (-32768, 32767),
@@ -229,8 +230,9 @@ def product_args(dtype, w_dtype, n, *w_shape):
 
 
 def expected_product(sums, in_scale, w_scales, bias, end, channel_dim):
+    sums = np.asarray(sums)
     shape = [1] * sums.ndim
-    shape[channel_dim] = -1
+    shape[channel_dim:channel_dim + 1 or None] = [-1] if shape else []
     scale, zero, low, high, dtype = end
     floats = dtype == torch.float32
     s = 1.0 if floats else scale
@@ -292,14 +294,15 @@ def test_integer_conv(dtype, w_dtype):
 @pytest.mark.parametrize("dtype, other", PAIRS, ids=str)
 def test_integer_matmul(dtype, other):
     for a_shape, b_shape, end in zip(
-            [(3, 5), (2, 3, 4, 7), (1, 3, 2, 9), (4, 300)],
-            [(5, 4), (3, 7, 270), (2, 1, 9, 3), (300, 2)],
-            ENDS[:3] + [FLOATS]):
+            [(3, 5), (2, 3, 4, 7), (1, 3, 2, 9), (4, 300), (5,), (2, 3, 5), (5,)],
+            [(5, 4), (3, 7, 270), (2, 1, 9, 3), (300, 2), (2, 5, 4), (5,), (5,)],
+            ENDS[:3] + [FLOATS] + ENDS[:3]):
         a, b = integers(26, dtype, *a_shape), integers(27, other, *b_shape)
         za, zb = RANGES[dtype][0], RANGES[other][1]
         sums = np.matmul(wide(a, za), wide(b, zb))
         judge = expected_product(sums, 0.5, torch.tensor([0.25]), None, end, -1)
-        for x, y in ((a, b), (a, b.mT.contiguous().mT), (a.mT.contiguous().mT, b)):
+        turned = [t.mT.contiguous().mT if t.dim() > 1 else t.repeat(2)[:len(t)] for t in (a, b)]
+        for x, y in ((a, b), (a, turned[1]), (turned[0], b)):
             same(cfx.ops.integer_matmul(x, 0.5, za, y, 0.25, zb, *end), judge)
 
 
@@ -417,3 +420,262 @@ def test_sums_that_do_not_fit(name, k, w_dtype, fits):
     else:
         with pytest.raises(ValueError, match="may exceed 32 bits"):
             call()
+
+
+# ---- by token and by group
+
+
+FLOATING = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
+
+
+@pytest.mark.parametrize("scale_dtype", FLOATING, ids=str)
+@pytest.mark.parametrize("zero_dtype", [torch.int64, torch.int32, torch.int8, torch.float32,
+                                        torch.bfloat16], ids=str)
+def test_per_token(zero_dtype, scale_dtype):
+    scales = (random(40, 2, 3, 1).abs() + 0.05).to(scale_dtype)
+    zeros = torch.tensor([[1, 2, -3], [0, 50, -80]])[..., None].to(zero_dtype)
+    for dtype in FLOATING:
+        x = (random(41, 2, 3, 17) * 9).to(dtype)
+        for x in (x, x.transpose(0, 1).contiguous().transpose(0, 1)):
+            agree("quantize_per_token", "default", x, scales, zeros, -128, 127, torch.int8)
+        q = integers(42, torch.int8, 2, 3, 17)
+        for q in (q, integers(43, torch.uint8, 2, 3, 17), integers(44, torch.int16, 2, 3, 17)):
+            agree("dequantize_per_token", "default", q, scales, zeros, -128, 127, torch.int8, dtype)
+    agree("quantize_per_token", "default", x[:0], scales[:0], zeros[:0], -8, 7, torch.int8)
+
+
+@pytest.mark.parametrize("scale_dtype", FLOATING, ids=str)
+@pytest.mark.parametrize("zero_dtype", [torch.int64, torch.int32, torch.int8, torch.float32,
+                                        torch.bfloat16], ids=str)
+def test_per_channel_group(zero_dtype, scale_dtype):
+    scales = (random(45, 5, 3).abs() + 0.05).to(scale_dtype)
+    zeros = torch.arange(-7, 8).reshape(5, 3).to(zero_dtype)
+    q = integers(46, torch.int8, 5, 12)
+    for dtype in FLOATING:
+        x = (random(47, 5, 12) * 3).to(dtype)
+        for x in (x, x.t().contiguous().t()):
+            agree("quantize_per_channel_group", "default", x, scales, zeros, -8, 7, torch.int8, 4)
+        agree("dequantize_per_channel_group", "default", q, scales, zeros, -8, 7, torch.int8, 4,
+              dtype)
+        agree("dequantize_per_channel_group", "default", q, scales, None, -8, 7, torch.int8, 4,
+              dtype)
+    # a group longer than a row is the row
+    agree("quantize_per_channel_group", "default", x, scales[:, :1], zeros[:, :1], -8, 7,
+          torch.int8, 128)
+    agree("dequantize_per_channel_group", "default", q, scales.flatten(), zeros, -8, 7, torch.int8,
+          4, torch.float32)
+
+
+CHOOSE = {
+    "plain": [random(48, 7) * 3, random(49, 3, 5).abs() + 1, -random(50, 40).abs() - 1,
+              random(51, 3, 4, 5).permute(2, 0, 1)],
+    "zero": [torch.zeros(3), torch.tensor(0.0)],
+    "tiny": [torch.full((4,), 1e-12), torch.tensor([-1e-30, 1e-38])],
+    "not finite": [torch.tensor(t) for t in ([INF, 1.0], [-INF, 1.0], [INF, -INF], [NAN, 1.0],
+                                             [INF], [NAN, INF, -INF])],
+    "large": [torch.tensor([3e38, -3e38]), torch.tensor([65504.0, -65504.0])],
+}
+
+
+@pytest.mark.parametrize("name", CHOOSE)
+def test_choose_qparams(name):
+    for x in CHOOSE[name]:
+        for dtype, (low, high, target), eps in itertools.product(
+                FLOATING[:3], [(0, 255, torch.uint8), (-128, 127, torch.int8),
+                               (-127, 127, torch.int8), (0, 15, torch.uint8),
+                               (-2**15, 2**15 - 1, torch.int16)],
+                [1.1920928955078125e-07, 1e-5, 0.5, 0.0, NAN]):
+            args = x.to(dtype), low, high, eps, target
+            for row in ("choose_qparams", "choose_qparams_symmetric"):
+                judge = getattr(theirs, row).tensor(*args)
+                for a, b in zip(getattr(cfx.ops, row)(*args), judge):
+                    same(a + 0, b + 0)  # a scale of 0 has either sign
+
+
+@pytest.mark.parametrize("dtype", [*FLOATING, torch.int32], ids=str)
+def test_choose_qparams_per_token(dtype):
+    rows = torch.cat([random(52, 3, 6) * 3, torch.zeros(1, 6), random(53, 1, 6).abs(),
+                      torch.full((1, 6), 1e-20)])
+    special = torch.tensor([[NAN, 1.0], [INF, 1.0], [-INF, 1.0], [INF, -INF], [-2.0, -1.0]])
+    for x in (rows, rows.t(), rows[None, :, ::2], rows[:0], special, torch.tensor([2.5])):
+        x = x.to(dtype)
+        judge = theirs.choose_qparams_per_token(x, torch.int8)
+        for a, b in zip(cfx.ops.choose_qparams_per_token(x, torch.int8), judge):
+            same(a, b)
+        for target in (torch.int8, torch.uint8):
+            judge = theirs.choose_qparams_per_token_asymmetric(x, target)
+            ours = cfx.ops.choose_qparams_per_token_asymmetric(x, target)
+            for a, b in zip(ours, judge):
+                same(a, b)
+
+
+@pytest.mark.parametrize("name, args, error, text", [
+    ("choose_qparams", (torch.ones(2).double(), 0, 255, 0.1, torch.uint8), TypeError,
+     "Expecting input"),
+    ("choose_qparams", (torch.ones(2), 5, 255, 0.1, torch.uint8), ValueError, "must include 0"),
+    ("choose_qparams", (torch.ones(2), 0, 0, 0.1, torch.uint8), ValueError, "less than"),
+    ("choose_qparams", (torch.ones(2), 0, 255, 0.1, torch.int64), ValueError, "Unsupported"),
+    ("choose_qparams", (torch.ones(0), 0, 255, 0.1, torch.uint8), RuntimeError, "aminmax"),
+    ("choose_qparams_per_token", (torch.ones(2), torch.uint8), ValueError, "unsupported dtype"),
+    ("quantize_per_channel_group",
+     (torch.ones(2, 4), torch.ones(2, 4), torch.zeros(2, 4), -8, 7, torch.int8, 1), ValueError,
+     "group_size must be > 1"),
+    ("quantize_per_channel_group",
+     (torch.ones(2, 4), torch.ones(2, 2), torch.zeros(2, 2), -8, 7, torch.int8, 3), RuntimeError,
+     "divisible"),
+    ("quantize_per_channel_group",
+     (torch.ones(2, 4), torch.ones(2, 3), torch.zeros(2, 3), -8, 7, torch.int8, 2), RuntimeError,
+     "one element for each group"),
+    ("quantize_per_channel_group",
+     (torch.full((2, 4), NAN), torch.ones(2, 2), torch.zeros(2, 2), -8, 7, torch.int8, 2),
+     ValueError, "must not contain NaNs"),
+    ("quantize_per_token", (torch.ones(2, 4), torch.ones(3), torch.ones(2), -8, 7, torch.int8),
+     RuntimeError, "one element for each token"),
+    ("unpack_int4", (torch.ones(2, 4).byte(), 6), RuntimeError, "rows of 3 bytes"),
+    ("unpack_int4", (torch.ones(2, 4), 8), TypeError, "must be uint8"),
+    ("weight_linear", (torch.ones(2, 4), torch.ones(3, 4).char(), torch.ones(3), None, None, 0, 4),
+     TypeError, "two elements in a byte"),
+    ("weight_linear", (torch.ones(2, 4), torch.ones(3, 4).char(), torch.ones(3), None, None, 2, 0),
+     RuntimeError, "each group"),
+    ("weight_linear", (torch.ones(2, 5), torch.ones(3, 4).char(), torch.ones(3), None, None, 0, 0),
+     RuntimeError, "differ in size"),
+    ("dynamic_linear",
+     (torch.ones(2, 4), torch.ones(3, 4).char(), torch.ones(3), None, None, 0, 256, 0.1),
+     ValueError, "range of uint8"),
+])
+def test_refused_too(name, args, error, text):
+    with pytest.raises(error, match=text):
+        getattr(cfx.ops, name)(*args)
+
+
+# ---- float inputs, integer weights
+
+
+def packed(t):
+    """Two in a byte, the first in the lower half."""
+    t = torch.nn.functional.pad(t, (0, t.shape[-1] % 2)).to(torch.int16) & 15
+    return (t[..., ::2] | t[..., 1::2] << 4).to(torch.uint8)
+
+
+def test_unpack_int4():
+    for shape in ((4, 6), (3, 7), (5,), (2, 3, 1), (0, 4), (3, 0)):
+        t = torch.randint(-8, 8, shape, generator=torch.Generator().manual_seed(1)).to(torch.int8)
+        same(cfx.ops.unpack_int4(packed(t), t.shape[-1]), t)
+        if t.dim() > 1:
+            turned = packed(t).t().contiguous().t() if t.dim() == 2 else packed(t)
+            same(cfx.ops.unpack_int4(turned, t.shape[-1]), t)
+
+
+@pytest.mark.parametrize("dtype", FLOATING[:3], ids=str)
+def test_weight_linear(dtype):
+    def near(ours, w, scales, zeros, x, bias):
+        wide_w = (w.double() - (0 if zeros is None else zeros.double())) * scales.double()
+        judge = torch.nn.functional.linear(x.double(), wide_w.reshape(len(w), -1),
+                                           None if bias is None else bias.double())
+        assert ours.dtype == dtype
+        bound = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
+        torch.testing.assert_close(ours.double(), judge, rtol=bound, atol=bound * 10)
+
+    for k, n, group in ((12, 5, 4), (7, 3, 0), (33, 2, 0), (130, 4, 64), (10, 3, 4)):
+        x = random(60, 2, 3, k).to(dtype)
+        for bias in (None, random(61, n).to(dtype)):
+            for w in (integers(62, torch.int8, n, k), integers(63, torch.uint8, n, k)):
+                groups = -(-k // group) if group else 0
+                scales = random(64, n, groups or 1).abs() * 0.02
+                zeros = torch.randint(-5, 90, scales.shape).to(torch.int64)
+                wide_s, wide_z = (t.repeat_interleave(group or k, 1)[:, :k]
+                                  for t in (scales, zeros))
+                given = (scales, zeros) if group else (scales[:, 0], zeros[:, 0])
+                for z, wide in ((None, None), (given[1], wide_z)):
+                    for x in (x, x.transpose(0, 1).contiguous().transpose(0, 1)):
+                        near(cfx.ops.weight_linear(x, w, given[0], z, bias, group, 0), w, wide_s,
+                             wide, x, bias)
+            small = torch.randint(-8, 8, (n, k)).to(torch.int8)
+            near(cfx.ops.weight_linear(x, packed(small), given[0], None, bias, group, k), small,
+                 wide_s, None, x, bias)
+            one = cfx.ops.weight_linear(x, w, torch.tensor(0.25), torch.tensor([3]), bias, 0, 0)
+            near(one, w, torch.tensor(0.25), torch.tensor(3), x, bias)
+    assert cfx.ops.weight_linear(x[:0], w, torch.tensor(0.25), None, None, 0, 0).shape == (0, 3, n)
+
+
+@pytest.mark.parametrize("low, high", [(0, 255), (-128, 127), (-127, 127), (0, 127)])
+def test_dynamic_linear(low, high):
+    for w_dtype, dtype in ((torch.int8, torch.float32), (torch.uint8, torch.float16)):
+        w, scales, zeros = product_args(torch.uint8, w_dtype, 5, 37)
+        for x in (random(65, 2, 3, 37) * 4, random(66, 3, 37).abs(), torch.zeros(2, 37)):
+            x = x.to(dtype)
+            target = torch.uint8 if low == 0 else torch.int8
+            for zero, bias in itertools.product(zeros, (None, random(67, 5))):
+                scale, point = theirs.choose_qparams(x, low, high, 1e-5, target)
+                q = theirs.quantize_per_tensor(x, scale.item(), point.item(), low, high, target)
+                wz = 0 if zero is None else zero.long().numpy()[:, None]
+                sums = wide(q, point.item()) @ (wide(w) - wz).T
+                judge = expected_product(sums, scale.item(), scales, bias, FLOATS, -1)
+                same(cfx.ops.dynamic_linear(x, w, scales, zero, bias, low, high, 1e-5), judge)
+    for x in (torch.tensor([[NAN] + [0.0] * 36]), torch.full((2, 37), INF)):
+        assert cfx.ops.dynamic_linear(x, w, scales, None, None, low, high, 1e-5).isnan().all()
+    assert cfx.ops.dynamic_linear(x[:0], w, scales, None, None, low, high, 1e-5).shape == (0, 5)
+
+
+# ---- files and C
+
+
+def row(x, name, *args):
+    """Functions of rows take no proxies: the graph calls them."""
+    function = getattr(cfx.ops, name)
+    if isinstance(x, cfx.Proxy):
+        return x.tracer.create_proxy("call_function", function, args, {})
+    return function(*args)
+
+
+class Forms(nn.Module):
+    """Rows of every kind: the reference form, groups, tokens, scales of the run, integers."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("w", integers(70, torch.int8, 6, 8))
+        self.register_buffer("scales", random(71, 6).abs() * 0.02 + 0.001)
+        self.register_buffer("zeros", torch.arange(6) - 3)
+        self.register_buffer("groups", random(72, 6, 2).abs() * 0.1)
+        self.register_buffer("packed", integers(73, torch.uint8, 6, 4))
+        self.register_buffer("table", integers(74, torch.uint8, 256))
+
+    def forward(self, x):
+        u8, i8 = (0, 255, torch.uint8), (-128, 127, torch.int8)
+        a = theirs.quantize_per_tensor(x, 0.05, 100, *u8)
+        w = theirs.dequantize_per_channel(self.w, self.scales, self.zeros, 0, *i8)
+        y = torch.nn.functional.linear(theirs.dequantize_per_tensor(a, 0.05, 100, *u8), w)
+        scale, zero = theirs.choose_qparams.tensor(x, 0, 255, 1e-5, torch.uint8)
+        b = theirs.quantize_per_tensor.tensor(x, scale, zero, *u8)
+        y = y + theirs.dequantize_per_tensor.tensor(b, scale, zero, *u8).sum()
+        small = row(x, "unpack_int4", self.packed, 8)
+        small = theirs.dequantize_per_channel_group(small, self.groups, None, -8, 7, torch.int8, 4,
+                                                    torch.float32)
+        scale, zero = theirs.choose_qparams_per_token_asymmetric(x, torch.int8)
+        c = theirs.quantize_per_token(x, scale, zero, *i8)
+        c = theirs.dequantize_per_token(c, scale, zero, *i8, torch.float32)
+        y = y + torch.nn.functional.linear(c, small)
+        d = row(x, "integer_linear", a, 0.05, 100, self.w, self.scales, self.zeros, None, 0.1, 90,
+                *u8)
+        e = row(x, "integer_table", d, self.table)
+        d = row(x, "integer_add", d, 0.1, 90, e, 0.1, 3, 0.2, 80, *u8)
+        y = y + theirs.dequantize_per_tensor(d, 0.2, 80, *u8)
+        y = y + row(x, "weight_linear", x, self.packed, self.groups, None, None, 4, 8)
+        return y + row(x, "dynamic_linear", x, self.w, self.scales, None, None, 0, 255, 1e-5), d
+
+
+def test_files_carry_the_rows(tmp_path):
+    gm, x, path = cfx.symbolic_trace(Forms()), random(75, 3, 8) * 3, str(tmp_path / "forms.cfx")
+    want = Forms()(x)
+    cfx.save(gm, path)
+    again = cfx.load(path)
+    assert str(again.graph) == str(gm.graph)
+    for ours in (again(x), cfx.lower(gm)(x), cfx.runtime.load(path)(x)):  # the last two in C
+        for a, b in zip(ours, want):
+            torch.testing.assert_close(torch.as_tensor(a), b)
+
+
+def test_the_c_code_has_the_rows(tmp_path):
+    from test_c_code import check
+
+    check(tmp_path, cfx.symbolic_trace(Forms()), random(76, 3, 8) * 3)

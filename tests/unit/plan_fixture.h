@@ -52,6 +52,8 @@ static inline bool is_close(const cfx_tensor *a, const cfx_tensor *b)
         memcmp(a->size, b->size, a->ndim * sizeof *a->size) != 0 ||
         memcmp(a->stride, b->stride, a->ndim * sizeof *a->stride) != 0)
         return false;
+    if (cfxi_tensor_itemsize(a) == 1)
+        return memcmp(cfx_tensor_data(a), cfx_tensor_data(b), (size_t)cfx_tensor_numel(a)) == 0;
     const float *x = cfx_tensor_data(a);
     const float *y = cfx_tensor_data(b);
     for (int64_t i = 0; i < cfx_tensor_numel(a); i++)

@@ -132,3 +132,15 @@ cfxi_ev *cfxi_export_weight(cfxi_exporter *x, const char *name, cfx_tensor *t)
     v->datum = cfxi_export_own(x, cfx_datum_tensor(cfx_tensor_retain(t)));
     return v;
 }
+
+cfxi_ev *cfxi_export_packed(cfxi_exporter *x, const char *name, int64_t type, cfx_dtype dtype,
+                            const void *bytes, size_t size, const cfx_tensor *like)
+{
+    const char *own = cfxi_export_unique(x, name ? name : "constant");
+    cfxi_onnx_tensor *t = add_initializer(x, own, dtype, like->size, like->ndim);
+    if (!t)
+        return &x->broken;
+    t->dtype = type;
+    t->raw = (cfxi_onnx_elements){bytes, size, NULL};
+    return new_initializer(x, own, dtype, like->size, like->ndim);
+}

@@ -202,6 +202,10 @@ cfxi_ev *cfxi_export_number(cfxi_exporter *x, cfx_dtype dtype, cfx_datum number)
 cfxi_ev *cfxi_export_like(cfxi_exporter *x, const cfxi_ev *like, double value);
 /* A tensor of the module, or a constant of the graph, under its name. */
 cfxi_ev *cfxi_export_weight(cfxi_exporter *x, const char *name, cfx_tensor *t);
+/* A weight in a type of ONNX that packs elements, of number `type`: `bytes` lie in the arena, sizes
+ * are those of `like`, and cfx has it as `dtype`. */
+cfxi_ev *cfxi_export_packed(cfxi_exporter *x, const char *name, int64_t type, cfx_dtype dtype,
+                            const void *bytes, size_t size, const cfx_tensor *like);
 #define INT(i) cfxi_export_const_int(c->x, i)
 #define INTS(...)                                                                                  \
     cfxi_export_const_ints(c->x, (const int64_t[]){__VA_ARGS__},                                   \

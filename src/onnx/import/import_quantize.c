@@ -1,6 +1,8 @@
 /* import_quantize.c - quantized tensors: to them, from them, by tensor, axis or block. */
 #include "rules_impl.h"
 
+#include "tensor/tensor_impl.h"
+
 /* ---- types --------------------------------------------------------------------------------- */
 
 enum { FLOAT4E2M1 = 23 };
@@ -94,6 +96,139 @@ static cfx_var spread(cfxi_import_call *c, size_t i)
                      .end = cfxi_import_size(c, 0, axis));
 }
 
+/* ---- rows of the table ---------------------------------------------------------------------- */
+
+/* What makes a node the same as a row: scales are float32, and integers have one of these types. */
+typedef struct plain {
+    const range *r;
+    cfx_dtype dtype;     /* that cfx holds them in */
+    bool number;         /* one scale */
+    bool known;          /* which is known, and the zero point too */
+    double scale;
+    int64_t zero;
+    int axis;
+    int64_t block;       /* 0: none */
+} plain;
+
+/* The number in input i, if it is known; no input is 0. */
+static bool one_number(cfxi_import_call *c, size_t i, double *out)
+{
+    const cfx_tensor *t = cfxi_import_has(c, i) ? cfxi_import_known(c, i) : NULL;
+    *out = 0;
+    if (t && cfx_tensor_numel(t) == 1)
+        *out = cfxi_tensor_load_float(cfx_tensor_dtype(t), cfx_tensor_data((cfx_tensor *)t));
+    return t || !cfxi_import_has(c, i);
+}
+
+/* Whether the node is plain; `type` is the integers', of ONNX. */
+static bool read_plain(cfxi_import_call *c, int64_t type, plain *p)
+{
+    const int rank = cfxi_import_rank(c, 0);
+    const int own = cfxi_import_rank(c, 1);
+    double zero = 0;
+    *p = (plain){.r = range_of(type), .dtype = cfxi_onnx_dtype(type),
+                 .block = cfxi_import_int(c, "block_size", 0)};
+    if (!p->r || p->r->is_float || type == 4 || own < 0 || rank < 0 ||
+        cfxi_import_dtype(c, 1) != CFX_DTYPE_FLOAT32 || cfxi_import_int(c, "precision", 0))
+        return false;
+    p->number = own == 0;
+    if (own > 0) {
+        const cfx_var count = cfxi_import_size(c, 1, 0);
+        p->number = own == 1 && !p->block && count.kind == CFX_VAR_INT && count.as.i == 1;
+    }
+    if (p->number) {
+        p->known = one_number(c, 1, &p->scale) && one_number(c, 2, &zero);
+        p->zero = (int64_t)zero;
+        return !p->known || (p->scale > 0 && p->scale < 1e30 && p->scale > 1e-30);
+    }
+    const int64_t axis = cfxi_import_int(c, "axis", 1);
+    p->axis = (int)(axis < 0 ? axis + rank : axis);
+    return p->axis >= 0 && p->axis < rank && own == (p->block ? rank : 1);
+}
+
+/* Whether a zero point is known to be 0 everywhere. */
+static bool has_no_zero(cfxi_import_call *c)
+{
+    const cfx_tensor *t = cfxi_import_has(c, 2) ? cfxi_import_known(c, 2) : NULL;
+    bool all = t && cfx_tensor_is_contiguous(t);
+    for (int64_t i = 0; all && i < cfx_tensor_numel(t); i++)
+        all = cfxi_tensor_load_float(cfx_tensor_dtype(t), (const char *)cfx_tensor_data(
+            (cfx_tensor *)t) + (size_t)i * cfx_dtype_size(cfx_tensor_dtype(t))) == 0;
+    return all || !cfxi_import_has(c, 2);
+}
+
+/* Zero points in a type that holds the difference to any integer. */
+static cfx_var wide_zeros(cfxi_import_call *c)
+{
+    return cfx_to(c->scope, cfxi_import_fixed(c, 2), cfx_var_dtype(CFX_DTYPE_INT32));
+}
+
+/* The row that computes the node; EMPTY if there is none. The row multiplies by 1 / scale, the
+ * standard divides, which differs by a step where x / scale is a tie, or nearly. A scale that a run
+ * computes from x makes ties of its ends, so there the node is read as the standard has it. */
+static cfx_var quantize_by_row(cfxi_import_call *c, int64_t type)
+{
+    cfx_scope *s = c->scope;
+    plain p;
+    if (cfxi_import_dtype(c, 0) != CFX_DTYPE_FLOAT32 || (type != 2 && type != 3 && type != 5) ||
+        !read_plain(c, type, &p) || p.block)
+        return cfx_var_empty();
+    const cfx_var x = cfxi_import_in(c, 0);
+    const cfx_var low = cfx_var_int((int64_t)p.r->least);
+    const cfx_var high = cfx_var_int((int64_t)p.r->most);
+    const cfx_var dtype = cfx_var_dtype(p.dtype);
+    if (p.number && p.known)
+        return cfx_quantize_per_tensor(s, x, p.scale, cfx_var_int(p.zero), low, high, dtype);
+    if (p.number || !cfxi_import_has(c, 2) || !cfxi_import_known(c, 1))
+        return cfx_var_empty();
+    return cfx_quantize_per_channel(s, x, cfxi_import_fixed(c, 1), wide_zeros(c),
+                                    cfx_var_int(p.axis), low, high, dtype);
+}
+
+/* Of blocks: rows of a matrix, in parts of the same size. */
+static cfx_var dequantize_blocks(cfxi_import_call *c, const plain *p)
+{
+    cfx_scope *s = c->scope;
+    const cfx_var length = cfxi_import_rank(c, 0) == 2 ? cfxi_import_size(c, 0, 1)
+                                                       : cfx_var_empty();
+    if (p->axis != 1 || length.kind != CFX_VAR_INT || p->block < 2 || length.as.i % p->block != 0)
+        return cfx_var_empty();
+    const cfx_var zeros = has_no_zero(c) ? cfx_var_none() : wide_zeros(c);
+    return cfx_dequantize_per_channel_group(
+        s, cfxi_import_fixed(c, 0), cfxi_import_fixed(c, 1), zeros,
+        cfx_var_int((int64_t)p->r->least), cfx_var_int((int64_t)p->r->most),
+        cfx_var_dtype(p->dtype), cfx_var_int(p->block), cfx_var_dtype(CFX_DTYPE_FLOAT32));
+}
+
+/* Likewise. Integers of 32 bits are biases: those that are known become floats. *later: weights
+ * that are known stay integers, so the node must be traced. */
+static cfx_var dequantize_by_row(cfxi_import_call *c, int64_t type, bool *later)
+{
+    cfx_scope *s = c->scope;
+    plain p;
+    if (!read_plain(c, type, &p) || type == 6)
+        return cfx_var_empty();
+    *later = cfxi_import_rank(c, 0) > 1 && cfxi_import_later(c);
+    if (*later)
+        return cfx_var_empty();
+    if (p.block)
+        return dequantize_blocks(c, &p);
+    const cfx_var x = cfxi_import_fixed(c, 0);
+    const cfx_var low = cfx_var_int((int64_t)p.r->least);
+    const cfx_var high = cfx_var_int((int64_t)p.r->most);
+    const cfx_var dtype = cfx_var_dtype(p.dtype);
+    if (p.number && p.known)
+        return cfx_dequantize_per_tensor(s, x, p.scale, cfx_var_int(p.zero), low, high, dtype);
+    if (p.number)
+        return cfxi_import_has(c, 2)
+                   ? cfx_dequantize_per_tensor_tensor(s, x, cfxi_import_in(c, 1),
+                                                      cfxi_import_in(c, 2), low, high, dtype)
+                   : cfx_var_empty();
+    const cfx_var zeros = has_no_zero(c) ? cfx_var_none() : wide_zeros(c);
+    return cfx_dequantize_per_channel(s, x, cfxi_import_fixed(c, 1), zeros, cfx_var_int(p.axis),
+                                      low, high, dtype);
+}
+
 /* ---- rules --------------------------------------------------------------------------------- */
 
 cfx_var cfxi_import_quantize_linear(cfxi_import_call *c)
@@ -107,6 +242,11 @@ cfx_var cfxi_import_quantize_linear(cfxi_import_call *c)
     if (!r)
         return cfxi_import_fail(c, CFX_E_UNSUPPORTED, "quantizing to %s",
                                 cfxi_onnx_dtype_name(type));
+    const cfx_var made = quantize_by_row(c, type);
+    if (made.kind != CFX_VAR_EMPTY) {
+        cfxi_import_set_type(c, 0, type);
+        return made;
+    }
     cfx_dtype with = precision ? cfxi_onnx_dtype(precision) : cfxi_import_dtype(c, 1);
     if (!precision && (with == CFX_DTYPE_COUNT || !cfx_dtype_is_float(with) ||
                        with == CFX_DTYPE_FLOAT8_E8M0FNU))
@@ -131,6 +271,12 @@ cfx_var cfxi_import_dequantize_linear(cfxi_import_call *c)
     cfx_var x = cfxi_import_in(c, 0);
     if (from == CFX_DTYPE_COUNT || to == CFX_DTYPE_COUNT)
         return cfxi_import_fail(c, CFX_E_UNSUPPORTED, "the types of the inputs are not known");
+    bool later = false;
+    const cfx_var made = to == CFX_DTYPE_FLOAT32
+                             ? dequantize_by_row(c, cfxi_import_type(c, 0), &later)
+                             : cfx_var_empty();
+    if (later || made.kind != CFX_VAR_EMPTY)
+        return made;
     const cfx_var between = cfx_var_dtype(cfx_dtype_is_float(from) ? to : CFX_DTYPE_INT32);
     if (cfxi_import_has(c, 2))
         x = cfx_sub(s, cfx_to(s, x, between), cfx_to(s, spread(c, 2), between));

@@ -269,25 +269,50 @@ static cfxi_problem draw_conv(const cfx_runtime *rt, layout kind, int64_t channe
     return p;
 }
 
-static void check_conv(cfx_runtime *rt, layout kind, int64_t in_channels, int64_t longest)
+/* Runs a convolution, looks at its result, and frees the operands. */
+static void check_operands(cfx_runtime *rt, const cfxi_problem *p, const operands *o)
 {
-    const cfxi_problem p = draw_conv(rt, kind, in_channels, longest);
-    const cfxi_conv *c = &p.conv;
+    const cfxi_conv *c = &p->conv;
     const int64_t channels = c->groups * c->out_channels;
-    const operands o = draw_operands(&p, c->batch * c->xs[0], c->groups * c->wg,
-                                     c->batch * c->ys[0], channels,
-                                     c->in_channels * c->kernel[1] * c->kernel[2]);
-    bool good = run_kernel(rt, &p, &o);
+    bool good = run_kernel(rt, p, o);
     for (int64_t i = 0; good && i < c->batch * channels * c->out[1] * c->out[2]; i++) {
         const int64_t z = i % c->out[2];
         const int64_t y = i / c->out[2] % c->out[1];
         const int64_t channel = i / c->out[2] / c->out[1] % channels;
         const int64_t image = i / c->out[2] / c->out[1] / channels;
         const int64_t at = image * c->ys[0] + y * c->ys[3] + z * c->ys[4] + channel;
-        good = is_good(&p, &o, sum_at(&p, &o, image, channel, y, z), channel, at, o.other + at);
+        good = is_good(p, o, sum_at(p, o, image, channel, y, z), channel, at, o->other + at);
     }
     CHECK(good);
-    free_operands(&o);
+    free_operands(o);
+}
+
+static void check_conv(cfx_runtime *rt, layout kind, int64_t in_channels, int64_t longest)
+{
+    const cfxi_problem p = draw_conv(rt, kind, in_channels, longest);
+    const cfxi_conv *c = &p.conv;
+    const operands o = draw_operands(&p, c->batch * c->xs[0], c->groups * c->wg,
+                                     c->batch * c->ys[0], c->groups * c->out_channels,
+                                     c->in_channels * c->kernel[1] * c->kernel[2]);
+    check_operands(rt, &p, &o);
+}
+
+/* A depthwise convolution that blocks of channels are made for: unsigned by signed, without zero
+ * points of weights, to bytes. */
+static void check_blocks(cfx_runtime *rt, int64_t channels)
+{
+    cfxi_problem p = draw_conv(rt, DEPTHWISE, channels < 4 ? 4 : channels, 20);
+    cfxi_conv *c = &p.conv;
+    p.integers.x_signed = p.integers.end.to_float = p.integers.end.adds = false;
+    p.integers.w_signed = true;
+    p.integers.x_zero = (int32_t)draw(256);
+    p.num_posts = 0;
+    c->dilation[1] = c->dilation[2] = 1;
+    operands o = draw_operands(&p, c->batch * c->xs[0], c->groups * c->wg, c->batch * c->ys[0],
+                               c->groups, c->kernel[1] * c->kernel[2]);
+    free(o.w_zero);
+    o.w_zero = NULL;
+    check_operands(rt, &p, &o);
 }
 
 /* ---- everything on a machine --------------------------------------------------------------- */
@@ -310,6 +335,8 @@ static void check_all(cfx_runtime *rt)
     check_conv(rt, DENSE, 3, 700);
     for (int i = 0; i < 60; i++)
         check_conv(rt, DEPTHWISE, 4 + draw(i % 3 ? 30 : 140), 30);
+    for (int i = 0; i < 60; i++)
+        check_blocks(rt, 1 + draw(200));
 }
 
 /* With an instruction set, and at most this for bytes. */

@@ -56,6 +56,8 @@ typedef struct trial {
 static int code_of(const trial *t, int64_t n, int64_t k)
 {
     const int8_t *codes = cfx_tensor_data(t->codes);
+    if (t->p.weight_only.positive)
+        return ((const uint8_t *)codes)[n * t->p.k + k];
     if (t->p.weight_only.bits == 8)
         return codes[n * t->p.k + k];
     const int half = (uint8_t)codes[n * ((t->p.k + 1) / 2) + k / 2] >> (k % 2 * 4) & 15;
@@ -67,18 +69,24 @@ static void make_weights(trial *t)
     cfxi_problem *p = &t->p;
     const bool each = p->weight_only.group >= p->k && draw(2);  /* one dimension */
     const bool four = p->weight_only.bits == 4;
+    const bool positive = p->weight_only.positive = !four && draw(2);
+    const bool one_zero = draw(4) == 0;
     t->groups = (p->k + p->weight_only.group - 1) / p->weight_only.group;
-    t->codes = tensor(four ? CFX_DTYPE_UINT8 : CFX_DTYPE_INT8, p->n, four ? (p->k + 1) / 2 : p->k);
+    t->codes = tensor(four || positive ? CFX_DTYPE_UINT8 : CFX_DTYPE_INT8, p->n,
+                      four ? (p->k + 1) / 2 : p->k);
     t->scale = tensor(CFX_DTYPE_FLOAT32, p->n, each ? 0 : t->groups);
     t->zero = p->weight_only.zeros
-                  ? tensor(draw(2) ? CFX_DTYPE_INT64 : CFX_DTYPE_INT8, p->n, each ? 0 : t->groups)
+                  ? tensor(positive || draw(2) ? CFX_DTYPE_INT64 : CFX_DTYPE_INT8,
+                           one_zero ? 1 : p->n, one_zero || each ? 0 : t->groups)
                   : NULL;
     for (int64_t i = 0; i < cfx_tensor_numel(t->codes); i++)
         ((uint8_t *)cfx_tensor_data(t->codes))[i] = (uint8_t)draw(256);
     for (int64_t i = 0; i < p->n * t->groups; i++) {
         const int64_t ends[3] = {four ? -8 : -128, four ? 7 : 127, draw(9) - 4};
-        const int64_t zero = ends[draw(3)];
+        const int64_t zero = ends[draw(3)] + (positive ? 128 : 0);
         ((float *)cfx_tensor_data(t->scale))[i] = (float)(1 + draw(100)) / (four ? 500 : 8000);
+        if (one_zero && i > 0)
+            continue;
         if (t->zero && t->zero->dtype == CFX_DTYPE_INT8)
             ((int8_t *)cfx_tensor_data(t->zero))[i] = (int8_t)zero;
         else if (t->zero)
@@ -87,12 +95,13 @@ static void make_weights(trial *t)
     t->w = malloc((size_t)(p->n * p->k) * sizeof *t->w);
     for (int64_t n = 0; n < p->n; n++)
         for (int64_t k = 0; k < p->k; k++) {
-            const int64_t at = n * t->groups + k / p->weight_only.group;
+            const int64_t all = n * t->groups + k / p->weight_only.group;
+            const int64_t at = t->zero && one_zero ? 0 : all;
             const int64_t zero =
                 !t->zero ? 0
                 : t->zero->dtype == CFX_DTYPE_INT8 ? ((int8_t *)cfx_tensor_data(t->zero))[at]
                                                    : ((int64_t *)cfx_tensor_data(t->zero))[at];
-            const float scale = ((float *)cfx_tensor_data(t->scale))[at];
+            const float scale = ((float *)cfx_tensor_data(t->scale))[all];
             t->w[n * p->k + k] = (double)(code_of(t, n, k) - zero) * scale;
         }
 }

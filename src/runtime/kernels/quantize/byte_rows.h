@@ -15,11 +15,21 @@ typedef struct cfxi_integer_bytes {
     float factor;  /* what a difference is multiplied by, in units of the result's scale */
 } cfxi_integer_bytes;
 
+/* How floats become 8-bit integers as quantize_per_tensor makes them. */
+typedef struct cfxi_integer_quantizing {
+    float inverse;  /* of the scale */
+    cfxi_integer_range range;
+    int32_t nan;    /* what that becomes */
+} cfxi_integer_quantizing;
+
+/* False for what the vectors do not compute so: other types, zero points far outside of them.
+ * (to_integers.c) */
+bool cfxi_integer_quantizing_of(cfx_dtype dtype, float inverse, float zero, float low, float high,
+                                cfxi_integer_quantizing *q);
+
 /* Results may take the place of an operand of bytes. */
 typedef struct cfxi_integer_rows {
-    /* The integer of from[i] * factor; of NaN, `nan`. */
-    void (*quantize)(int64_t n, const float *from, float factor, cfxi_integer_range range,
-                     int32_t nan, uint8_t *to);
+    void (*quantize)(int64_t n, const float *from, const cfxi_integer_quantizing *q, uint8_t *to);
     /* (x - zero) * factor */
     void (*dequantize)(int64_t n, const cfxi_integer_bytes *x, float *to);
     /* fma(x - zero, factor, (y - zero) * factor); NULL where nothing rounds such a sum once. */

@@ -74,12 +74,13 @@ INLINE void quantize_vector(V x, cfxi_integer_range range, V nan, uint8_t *to, i
     store_whole(to, x, range.zero, n);
 }
 
-static void quantize(int64_t n, const float *from, float factor, cfxi_integer_range range,
-                     int32_t nan, uint8_t *to)
+static void quantize(int64_t n, const float *from, const cfxi_integer_quantizing *q, uint8_t *to)
 {
-    const V other = SET((float)(nan - range.zero));
+    const cfxi_integer_range range = q->range;
+    const V inverse = SET(q->inverse);
+    const V nan = SET((float)(q->nan - range.zero));
 #define WORK(i, count)                                                                             \
-    quantize_vector(v_load(from + i, count) * SET(factor), range, other, to + i, count)
+    quantize_vector(v_load(from + i, count) * inverse, range, nan, to + i, count)
     OVER_ROW(n, WORK)
 #undef WORK
 }

@@ -1,6 +1,8 @@
 /* integer_products.c - sums of products of integers: linear and matmul, and what weights are. */
 #include "integer_impl.h"
 
+#include "runtime/kernels/linalg/product_impl.h"
+
 enum { INPUT, WEIGHT = 3, WEIGHT_SCALE, WEIGHT_ZERO, BIAS };
 
 /* ---- weights ------------------------------------------------------------------------------- */
@@ -181,8 +183,6 @@ cfx_status cfxi_rule_integer_matmul(cfxi_call *c)
     CFX_TRY(cfxi_integer_check_operand(c, SELF, "self"));
     CFX_TRY(cfxi_integer_check_operand(c, OTHER, "other"));
     CFX_TRY(cfxi_integer_check_result(c, MATMUL_RESULT, true));
-    if (a->ndim < 2 || b->ndim < 2)
-        return cfxi_fail(c, CFX_E_SHAPE, "'self' and 'other' must have 2 dimensions or more");
     cfx_tensor *stand_in = cfxi_integer_stand_in(c, b, (cfx_dtype)a->dtype);
     if (!stand_in)
         return c->err->status;
@@ -256,17 +256,29 @@ static void product_rows(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Vectors are matrices with one row or column. */
 cfx_status cfxi_kernel_integer_matmul(cfxi_call *c)
 {
-    const cfxi_integer_operand a = cfxi_integer_operand_of(c, SELF);
-    const cfxi_integer_operand b = cfxi_integer_operand_of(c, OTHER);
-    const cfx_tensor *y = cfxi_rt_result_at(c, 0);
-    const double scale = a.scale * b.scale / cfxi_integer_scale_of(c, MATMUL_RESULT);
-    product p = {.a = a.t, .b = b.t, .y = y, .m = y->size[y->ndim - 2], .n = y->size[y->ndim - 1],
-                 .k = a.t->size[a.t->ndim - 1], .a_signed = cfxi_integer_is_signed(a.t),
-                 .b_signed = cfxi_integer_is_signed(b.t), .a_zero = a.zero, .b_zero = b.zero,
-                 .factor = (float)scale, .store = cfxi_integer_store_of(c, MATMUL_RESULT)};
-    if (cfxi_tensor_numel(y) > 0)
-        cfxi_rt_parallel(c->rt, cfxi_tensor_numel(y) / p.n, 1, product_rows, &p);
+    const cfxi_integer_operand left = cfxi_integer_operand_of(c, SELF);
+    const cfxi_integer_operand right = cfxi_integer_operand_of(c, OTHER);
+    cfx_tensor a = cfxi_linalg_shown(left.t);
+    cfx_tensor b = cfxi_linalg_shown(right.t);
+    cfx_tensor y = cfxi_linalg_shown(cfxi_rt_result_at(c, 0));
+    const double scale = left.scale * right.scale / cfxi_integer_scale_of(c, MATMUL_RESULT);
+    if (b.ndim == 1) {
+        cfxi_linalg_unsqueeze(&b, 1);
+        cfxi_linalg_unsqueeze(&y, y.ndim);
+    }
+    if (a.ndim == 1) {
+        cfxi_linalg_unsqueeze(&a, 0);
+        cfxi_linalg_unsqueeze(&y, y.ndim - 1u);
+    }
+    product p = {.a = &a, .b = &b, .y = &y, .m = y.size[y.ndim - 2], .n = y.size[y.ndim - 1],
+                 .k = a.size[a.ndim - 1], .a_signed = cfxi_integer_is_signed(&a),
+                 .b_signed = cfxi_integer_is_signed(&b), .a_zero = left.zero,
+                 .b_zero = right.zero, .factor = (float)scale,
+                 .store = cfxi_integer_store_of(c, MATMUL_RESULT)};
+    if (cfxi_tensor_numel(&y) > 0)
+        cfxi_rt_parallel(c->rt, cfxi_tensor_numel(&y) / p.n, 1, product_rows, &p);
     return CFX_OK;
 }

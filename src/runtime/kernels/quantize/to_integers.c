@@ -77,8 +77,8 @@ cfx_status cfxi_rule_quantize_per_channel(cfxi_call *c)
 enum { BLOCK = 256, GRAIN = 8192 };
 
 typedef struct to_integers {
-    const cfxi_integer_rows *rows;  /* of float32 to 8-bit integers; or NULL */
-    int32_t nan;                    /* what that becomes, of these */
+    const cfxi_integer_rows *rows;  /* of float32 to 8-bit integers, with `by`; or NULL */
+    cfxi_integer_quantizing by;
     cfx_isa isa;
     cfx_dtype from, to;
     float low, high;
@@ -105,14 +105,19 @@ static void round_each(const to_integers *q, int64_t n, float *x, const char *in
     }
 }
 
-/* Whether the vectors' arithmetic, clamp first, gives the same: all numbers are small and whole. */
-static bool find_range(const to_integers *q, float zero, cfxi_integer_range *range)
+/* The vectors clamp first: that is the same where all numbers are small and whole. */
+bool cfxi_integer_quantizing_of(cfx_dtype dtype, float inverse, float zero, float low, float high,
+                                cfxi_integer_quantizing *q)
 {
     const float most = 1 << 20;
-    if (!(fabsf(zero) < most) || rintf(zero) != zero || rintf(q->low) != q->low ||
-        rintf(q->high) != q->high || q->low > q->high)
+    const float nan = NAN;
+    uint8_t byte;
+    if ((dtype != CFX_DTYPE_UINT8 && dtype != CFX_DTYPE_INT8) || !(fabsf(zero) < most) ||
+        rintf(zero) != zero || rintf(low) != low || rintf(high) != high || !(low <= high))
         return false;
-    *range = (cfxi_integer_range){q->low - zero, q->high - zero, (int32_t)zero};
+    cfxi_rt_convert(CFX_ISA_PLAIN, dtype, &byte, CFX_DTYPE_FLOAT32, &nan, 1);
+    *q = (cfxi_integer_quantizing){inverse, {low - zero, high - zero, (int32_t)zero},
+                                   cfxi_integer_load(dtype == CFX_DTYPE_INT8, &byte)};
     return true;
 }
 
@@ -124,11 +129,8 @@ static void quantize_row(void *ctx, int64_t n, char *const *at, const int64_t *s
     float side[BLOCK];
     const size_t item = cfx_dtype_size(q->from);
     const size_t size = cfx_dtype_size(q->to);
-    cfxi_integer_range range;
-    if (q->rows && step[0] == 1 && step[1] == (int64_t)sizeof(float) && step[2] == 0 &&
-        step[3] == 0 && find_range(q, *(const float *)at[3], &range)) {
-        q->rows->quantize(n, (const float *)at[1], *(const float *)at[2], range, q->nan,
-                          (uint8_t *)at[0]);
+    if (q->rows && step[0] == 1 && step[1] == (int64_t)sizeof(float)) {
+        q->rows->quantize(n, (const float *)at[1], &q->by, (uint8_t *)at[0]);
         return;
     }
     for (int64_t i = 0; i < n; i += BLOCK) {
@@ -151,14 +153,10 @@ static void quantize(cfxi_call *c, double low, double high, const cfx_tensor *in
                                     zero};
     to_integers q = {.isa = c->rt->isa, .from = (cfx_dtype)operands[1]->dtype,
                      .to = (cfx_dtype)operands[0]->dtype, .low = (float)low, .high = (float)high};
-    if (!c->rt->reference && q.from == CFX_DTYPE_FLOAT32 &&
-        (q.to == CFX_DTYPE_UINT8 || q.to == CFX_DTYPE_INT8)) {
-        const float nan = NAN;
-        uint8_t byte;
+    if (!c->rt->reference && q.from == CFX_DTYPE_FLOAT32 && cfxi_tensor_numel(inverse) == 1 &&
+        cfxi_integer_quantizing_of(q.to, *(const float *)inverse->data, *(const float *)zero->data,
+                                   q.low, q.high, &q.by))
         q.rows = cfxi_integer_rows_of(c->rt->isa);
-        cfxi_rt_convert(q.isa, q.to, &byte, CFX_DTYPE_FLOAT32, &nan, 1);
-        q.nan = cfxi_integer_load(q.to == CFX_DTYPE_INT8, &byte);
-    }
     cfxi_rt_loop(c->rt, operands, 4, GRAIN, quantize_row, &q);
 }
 

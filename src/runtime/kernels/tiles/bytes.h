@@ -77,7 +77,8 @@ extern const cfxi_bytes cfxi_tiles_bytes_avxvnni, cfxi_tiles_bytes_vnni, cfxi_ti
 const cfxi_bytes *cfxi_tiles_bytes_of_isa(cfx_isa isa);
 /* What suits products of `rows` rows and `k` bytes. (bytes.c) */
 const cfxi_bytes *cfxi_tiles_bytes_of(cfx_isa isa, cfxi_int8 int8, int64_t rows, int64_t k);
-/* How a matrix is cut into tiles at the least cost. (bytes.c) */
-cfxi_tiling cfxi_tiles_bytes_tiling(const cfxi_bytes *bytes, int64_t rows, int64_t panels);
+/* How a matrix whose sums have k products is cut into tiles at the least cost. (bytes.c) */
+cfxi_tiling cfxi_tiles_bytes_tiling(const cfxi_bytes *bytes, int64_t rows, int64_t panels,
+                                    int64_t k);
 
 #endif

@@ -1,0 +1,308 @@
+"""Quantized models in ONNX: the reference form (quantize, dequantize, float operator) goes out as
+QuantizeLinear and DequantizeLinear, and comes back as the same rows. ONNX Runtime is the judge."""
+import cfx
+import cfx.onnx
+import numpy as np
+import pytest
+import torch
+import torch.ao.quantization.fx._decomposed  # noqa: F401  registers quantized_decomposed
+import torch.nn.functional as F
+from torch import nn
+
+onnx = pytest.importorskip("onnx", reason="tests/requirements.txt names the version")
+ort = pytest.importorskip("onnxruntime", reason="tests/requirements.txt names the version")
+
+q = torch.ops.quantized_decomposed
+U8, I8, I16, U16, I32 = torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32
+OPSETS = 18, 21
+
+
+def random(seed, *shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def save(model, inputs, path, opset):
+    cfx.onnx.save(cfx.capture(model, *inputs), path, opset=opset)
+    made = onnx.load(path)
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def run(path, inputs):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names = [i.name for i in session.get_inputs()]
+    found = session.run(None, dict(zip(names, (x.numpy() for x in inputs))))
+    return [torch.from_numpy(np.asarray(t)) for t in found]
+
+
+def operators(made):
+    return [n.op_type for n in made.graph.node if n.op_type != "Identity"]  # names of results
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+# ---- single calls
+
+
+QUANTIZE = [  # zero point, range, type; the operators it becomes
+    (128, 0, 255, U8, {"QuantizeLinear"}),
+    (-3, -128, 127, I8, {"QuantizeLinear"}),
+    (0, -127, 127, I8, {"QuantizeLinear", "Clip"}),
+    (7, 0, 15, U8, {"QuantizeLinear", "Clip"}),
+    (-1000, 0, 255, U8, {"Mul", "Round", "Add", "Clip", "Cast"}),
+    (5, -2**31, 2**31 - 1, I32, {"Mul", "Round", "Add", "Clip", "Cast"}),
+]
+WIDE = [(5, -32768, 32767, I16), (40000, 0, 65535, U16), (5, -2000, 2000, I16)]
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("zero, low, high, dtype, expected", QUANTIZE, ids=str)
+def test_quantize(zero, low, high, dtype, expected, opset, tmp_path):
+    path, x = str(tmp_path / "m.onnx"), random(1, 5, 333) * 30
+    model = Function(lambda x: q.quantize_per_tensor(x, 0.37, zero, low, high, dtype))
+    made = save(model, (x,), path, opset)
+    assert set(operators(made)) == expected
+    assert torch.equal(run(path, (x,))[0], model(x))
+    save(model, (x.half(),), path, opset)
+    assert torch.equal(run(path, (x.half(),))[0], model(x.half()))
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("zero, low, high, dtype", WIDE, ids=str)
+def test_quantize_to_16_bits(zero, low, high, dtype, opset, tmp_path):
+    path, x = str(tmp_path / "m.onnx"), random(2, 5, 333) * 3000
+    model = Function(lambda x: q.quantize_per_tensor(x, 0.37, zero, low, high, dtype))
+    made = save(model, (x,), path, opset)
+    full = (low, high) != (-2000, 2000)
+    assert ("QuantizeLinear" in operators(made)) == (opset >= 21 and full)
+    assert torch.equal(run(path, (x,))[0].long(), model(x).long())
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("zero, dtype, in_parts", [
+    (128, U8, False), (-3, I8, False), (0, I32, False), (5, I32, True), (-1000, U8, True)])
+@pytest.mark.parametrize("out", [None, torch.float16, torch.float64], ids=str)
+def test_dequantize(zero, dtype, in_parts, out, opset, tmp_path):
+    path = str(tmp_path / "m.onnx")
+    low, high = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+    x = torch.arange(0, 250, 3).sub(128 if dtype == I8 else 0).to(dtype)
+    model = Function(lambda x: q.dequantize_per_tensor(x, 0.3, zero, low, high, dtype,
+                                                       out_dtype=out))
+    made = save(model, (x,), path, opset)
+    in_parts = in_parts or out == torch.float64
+    assert ("DequantizeLinear" in operators(made)) == (not in_parts)
+    torch.testing.assert_close(run(path, (x,))[0], model(x), rtol=2e-3 if out == torch.float16
+                               else 1e-6, atol=1e-6)
+
+
+class PerChannel(nn.Module):
+    def __init__(self, axis, low, high, zeros=True, one=False):
+        super().__init__()
+        n = 1 if one else (3, 4, 5)[axis]
+        self.rest = axis, low, high, U8
+        self.register_buffer("scales", random(3, n).abs() + 0.1)
+        self.register_buffer("zeros", torch.arange(n) * 40 if zeros else None)
+
+    def forward(self, x):
+        zeros = torch.zeros_like(self.scales).long() if self.zeros is None else self.zeros
+        y = q.quantize_per_channel(x, self.scales, zeros, *self.rest)
+        return y, q.dequantize_per_channel(y, self.scales, self.zeros, *self.rest)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("args", [(0, 0, 255), (1, 0, 255), (2, 0, 127), (-1, 0, 255),
+                                  (1, 0, 255, False), (1, 0, 255, True, True)], ids=str)
+def test_per_channel(args, opset, tmp_path):
+    path, x, model = str(tmp_path / "m.onnx"), random(4, 3, 4, 5) * 20, PerChannel(*args)
+    made = save(model, (x,), path, opset)
+    assert {"QuantizeLinear", "DequantizeLinear"} <= set(operators(made))
+    for a, b in zip(run(path, (x,)), model(x)):
+        assert torch.equal(a, b)
+
+
+class Groups(nn.Module):
+    def __init__(self, bits, zeros, dtype=torch.float32):
+        super().__init__()
+        self.low, self.high, self.dtype = -2**(bits - 1), 2**(bits - 1) - 1, dtype
+        self.register_buffer("w", torch.randint(self.low, self.high + 1, (6, 32)).to(I8))
+        self.register_buffer("scales", random(5, 6, 4).abs())
+        self.register_buffer("zeros", torch.randint(-3, 4, (6, 4)) if zeros else None)
+
+    def forward(self, x):
+        return F.linear(x, q.dequantize_per_channel_group(
+            self.w, self.scales, self.zeros, self.low, self.high, I8, 8, self.dtype))
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("bits, zeros", [(8, True), (4, False), (4, True)])
+def test_groups(bits, zeros, opset, tmp_path):
+    path, x, model = str(tmp_path / "m.onnx"), random(6, 5, 32), Groups(bits, zeros)
+    made = save(model, (x,), path, opset)
+    assert ("DequantizeLinear" in operators(made)) == (opset >= 21)
+    types = {i.data_type for i in made.graph.initializer}
+    assert (onnx.TensorProto.INT4 in types) == (opset >= 21 and bits == 4 and not zeros)
+    for got in (run(path, (x,))[0], cfx.onnx.load(path)(x)):  # sums in another order
+        torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-4)
+
+
+# ---- models in the reference form, written by hand
+
+
+class Layer(nn.Module):
+    """A weight as integers by output channel, and the bias as it is."""
+
+    def __init__(self, seed, *shape):
+        super().__init__()
+        w = random(seed, *shape) * 0.2
+        scale = w.flatten(1).abs().amax(1) / 127
+        wide = scale.reshape(-1, *[1] * (w.dim() - 1))
+        self.register_buffer("weight_int8", (w / wide).round().to(I8))
+        self.register_buffer("weight_scale", scale)
+        self.register_buffer("weight_zero", torch.zeros(len(scale), dtype=torch.int64))
+        self.bias = nn.Parameter(random(seed + 1, shape[0]) * 0.1)
+
+    def weight(self):
+        return q.dequantize_per_channel(self.weight_int8, self.weight_scale, self.weight_zero, 0,
+                                        -128, 127, I8)
+
+
+def through(x, scale, zero, dtype=U8):
+    """Quantized and dequantized."""
+    low, high = (0, 255) if dtype == U8 else (-128, 127)
+    y = q.quantize_per_tensor(x, scale, zero, low, high, dtype)
+    return q.dequantize_per_tensor(y, scale, zero, low, high, dtype)
+
+
+class ConvNet(nn.Module):
+    out_scale = 0.05
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.deep = Layer(10, 8, 3, 3, 3), Layer(12, 8, 1, 3, 3)
+        self.last, self.fc = Layer(14, 6, 8, 1, 1), Layer(16, 5, 6)
+
+    def forward(self, x):
+        x = through(x, 0.03, 128)
+        x = through(F.relu(F.conv2d(x, self.first.weight(), self.first.bias, 2, 1)), 0.02, 0)
+        y = F.conv2d(x, self.deep.weight(), self.deep.bias, 1, 1, 1, 8)
+        x = through(through(y, 0.04, 100) + x, 0.05, 90)
+        x = through(F.relu(F.conv2d(x, self.last.weight(), self.last.bias)), 0.03, 0)
+        x = through(F.adaptive_avg_pool2d(F.max_pool2d(x, 2), 1), 0.02, 3).flatten(1)
+        return through(F.linear(x, self.fc.weight(), self.fc.bias), self.out_scale, 120)
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward layer, with residuals and layer norm in float."""
+
+    out_scale = 0.05
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = Layer(20, 48, 16), Layer(22, 16, 16)
+        self.up, self.down = Layer(24, 32, 16), Layer(26, 16, 32)
+        self.norms = nn.ModuleList([nn.LayerNorm(16), nn.LayerNorm(16)])
+
+    def forward(self, x):
+        h = through(self.norms[0](x), 0.03, 5, I8)
+        h = through(F.linear(h, self.qkv.weight(), self.qkv.bias), 0.04, 128)
+        a, b, c = (t.unflatten(-1, (2, 8)).transpose(1, 2) for t in h.chunk(3, -1))
+        scores = through(a @ b.transpose(-2, -1), 0.1, 128) / 8**0.5
+        h = through(scores.softmax(-1), 1 / 256, 0) @ c
+        h = through(h.transpose(1, 2).flatten(2), 0.03, 128)
+        x = x + through(F.linear(h, self.out.weight(), self.out.bias), 0.03, 128)
+        h = through(self.norms[1](x), 0.03, 0, I8)
+        h = through(F.gelu(F.linear(h, self.up.weight(), self.up.bias)), 0.02, 10)
+        return through(x + F.linear(h, self.down.weight(), self.down.bias), self.out_scale, 128)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("make, shape", [(ConvNet, (16, 3, 12, 12)), (Block, (2, 7, 16))],
+                         ids=["conv", "block"])
+def test_reference_form(make, shape, opset, tmp_path):
+    """Out within a step of the scale in ONNX Runtime (which divides by it), and back as it was."""
+    path, model, x = str(tmp_path / "m.onnx"), make().eval(), random(30, *shape)
+    with torch.no_grad():
+        want = model(x)
+        made = save(model, (x,), path, opset)
+        names = operators(made)
+        weights = [i for i in made.graph.initializer if i.data_type == onnx.TensorProto.INT8 and
+                   len(i.dims) > 1]
+        assert len(weights) == 4 and "Cast" not in names
+        assert names.count("DequantizeLinear") == names.count("QuantizeLinear") + 4
+        got = run(path, (x,))[0]
+        assert (got - want).abs().max() <= make.out_scale * 1.01
+        assert (got == want).float().mean() > 0.9
+        back = cfx.onnx.load(path)
+        assert torch.equal(back(x), want)
+        text = str(cfx.lower(back).graph)
+    assert text.count("cfx.ops.quantize_per_tensor") == names.count("QuantizeLinear")
+    assert text.count("cfx.ops.dequantize_per_channel") == 4
+    kept = [t for t in back.state_dict().values() if t.dtype == I8 and t.dim() > 1]
+    assert len(kept) == 4
+
+
+class Dynamic(nn.Module):
+    def __init__(self, symmetric):
+        super().__init__()
+        self.fc = Layer(40, 5, 16)
+        self.choose = q.choose_qparams_symmetric.tensor if symmetric else q.choose_qparams.tensor
+        self.range = (-128, 127, I8) if symmetric else (0, 255, U8)
+
+    def forward(self, x):
+        low, high, dtype = self.range
+        scale, zero = self.choose(x, low, high, 1e-5, dtype)
+        x = q.quantize_per_tensor.tensor(x, scale, zero, low, high, dtype)
+        x = q.dequantize_per_tensor.tensor(x, scale, zero, low, high, dtype)
+        return F.linear(x, self.fc.weight(), self.fc.bias)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_dynamic(symmetric, tmp_path):
+    path, model = str(tmp_path / "m.onnx"), Dynamic(symmetric).eval()
+    with torch.no_grad():
+        save(model, (random(41, 3, 16),), path, 18)
+        for x in (random(42, 3, 16), random(43, 3, 16).abs() * 100, torch.zeros(3, 16)):
+            step = (x.max() - x.min()) / 127
+            bound = float(step * model.fc.weight().abs().sum(1).max()) + 1e-5
+            torch.testing.assert_close(run(path, (x,))[0], model(x), rtol=0, atol=bound)
+
+
+# ---- files of others
+
+
+def model_of(nodes, inputs, outputs, initializers=(), opset=21):
+    graph = onnx.helper.make_graph(nodes, "g", inputs, outputs, initializers)
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    made.ir_version = 10
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+@pytest.mark.parametrize("zero", [None, 3])
+def test_plain_nodes_become_rows(zero, tmp_path):
+    """Scales that a run computes, too; what has no row is what the standard writes."""
+    path, x = str(tmp_path / "m.onnx"), random(50, 4, 6) * 9
+    value, number = onnx.helper.make_tensor_value_info, onnx.numpy_helper.from_array
+    extra = [] if zero is None else ["zero"]
+    nodes = [onnx.helper.make_node("QuantizeLinear", ["x", "scale", *extra], ["q"]),
+             onnx.helper.make_node("DequantizeLinear", ["q", "scale", *extra], ["y"])]
+    made = model_of(nodes, [value("x", 1, [4, 6])], [value("y", 1, [4, 6])],
+                    [number(np.float32(0.3), "scale")] +
+                    ([] if zero is None else [number(np.int8(zero), "zero")]))
+    onnx.save(made, path)
+    gm = cfx.onnx.load(path)
+    text = str(cfx.lower(gm).graph)
+    assert "cfx.ops.quantize_per_tensor(" in text or "cfx.ops.quantize_per_tensor]" in text
+    assert "cfx.ops.dequantize_per_tensor]" in text
+    torch.testing.assert_close(gm(x), run(path, (x,))[0])
