@@ -214,8 +214,9 @@ typedef struct cfx_convert_options {
 
 /* Makes the reference form of a prepared graph: observers become quantize and dequantize, layers
  * functions of dequantized weights ("fc.weight_int8", "fc.weight_scale", "fc.weight_zero").
- * `opts` may be NULL. CFX_E_VALUE, before any change, if the graph has no observers at all, if one
- * has observed nothing, or something that is not finite. */
+ * `opts` may be NULL. CFX_E_VALUE, before any change, if the graph has no observers at all, or if
+ * one has observed nothing, or something that is not finite; in a region, a branch that never ran,
+ * such values stay float. */
 CFX_API cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
                                      const cfx_quantize_host *host,
                                      const cfx_convert_options *opts, cfx_error *err);

@@ -79,17 +79,31 @@ static bool is_static(const cfx_quantize_spec *spec)
 
 /* ---- looking, before anything is changed ---------------------------------------------------- */
 
-static cfx_status check_observer(cfxi_convert *c, const cfx_node *n, const cfx_quantize_spec *spec)
+static cfx_status keep(cfxi_convert *c, cfx_node *n, const char *why)
+{
+    if (cfxi_base_pointers_get(&c->kept, n))
+        return CFX_OK;
+    if (c->opts->left)
+        c->opts->left(c->opts->ctx, n, why);
+    return cfxi_base_pointers_set(&c->kept, n, n, c->allocator) ? CFX_OK : cfxi_base_nomem(c->err);
+}
+
+/* A branch that never ran has observed nothing: what it observes stays float. */
+static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
 {
     cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
     cfx_error why = {.status = CFX_OK};
     c->n_observers++;
     if (!is_static(spec) || is_weight(n))
         return CFX_OK;
+    c->n_static++;
     cfx_status status = c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero,
                                         &why);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
+    c->n_seen += status == CFX_OK;
+    if (status == CFX_E_VALUE && cfx_graph_parent(c->g))
+        return keep(c, observed_value(n) ? observed_value(n) : n, why.message);
     if (status == CFX_E_VALUE)
         return cfx_error_set(c->err, status, "the observer '%.80s' of '%.80s': %.100s",
                              cfxi_quantize_path(n),
@@ -98,15 +112,6 @@ static cfx_status check_observer(cfxi_convert *c, const cfx_node *n, const cfx_q
     if (status != CFX_OK)
         *c->err = why;
     return cfxi_base_failed(c->err, status);
-}
-
-static cfx_status keep(cfxi_convert *c, cfx_node *n, const char *why)
-{
-    if (cfxi_base_pointers_get(&c->kept, n))
-        return CFX_OK;
-    if (c->opts->left)
-        c->opts->left(c->opts->ctx, n, why);
-    return cfxi_base_pointers_set(&c->kept, n, n, c->allocator) ? CFX_OK : cfxi_base_nomem(c->err);
 }
 
 /* Finds the first path of a layer's module, and whether the layer can become a function. */
@@ -449,6 +454,9 @@ cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
     if (status == CFX_OK && c.n_observers == 0)
         status = cfx_error_set(c.err, CFX_E_VALUE, "the graph has no observers: prepare it first "
                                "(prepare_fx), and run it on some inputs");
+    if (status == CFX_OK && c.n_static > 0 && c.n_seen == 0)
+        status = cfx_error_set(c.err, CFX_E_VALUE, "no observer has observed anything; run the "
+                               "prepared model on some inputs first");
     if (status == CFX_OK)
         status = convert_graph(g, &c, c.err);
     if (status == CFX_OK)

@@ -17,6 +17,7 @@ typedef struct cfxi_convert {
     cfxi_vec replaced;        /* of char *: paths of weights that integers replaced */
     cfxi_vec observers;       /* of char *: paths of observers */
     size_t n_observers;       /* in the graph and its layers */
+    size_t n_static, n_seen;  /* of those: with ranges from calibration, and which have one */
     cfx_error *err;           /* never NULL */
 } cfxi_convert;
 

@@ -76,15 +76,36 @@ class Branches(nn.Module):
 
 @pytest.mark.parametrize("door", ["capture", "script"])
 def test_control_flow(door):
+    torch.manual_seed(0)
     model, x = Branches().eval(), torch.randn(3, 4)
     gm = cfx.capture(model, x) if door == "capture" else cfx.script(model)
     prepared = calibrated(gm, (x,))
     prepared(-x)  # the other branch
+    assert (model.a(x).sum() > 0) != (model.a(-x).sum() > 0)
     region = next(v for n in prepared.graph.nodes for v in n.args if isinstance(v, cfx.Graph)
                   and any(m.target == "b" for m in v.nodes))  # fmt: skip
     assert sum("activation_post" in str(n.target) for n in region.nodes) == 2
     converted = convert_fx(prepared)
     assert "activation_post" not in str(converted.graph)
+    for value in (x, -x):
+        torch.testing.assert_close(converted(value), model(value), rtol=0, atol=0.1)
+
+
+def test_a_branch_that_never_ran_stays_float():
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x):
+            if x.sum() > 0:
+                return self.fc(x)
+            return self.fc(x * 2) + x
+
+    model, x = M().eval(), torch.ones(2, 4)
+    prepared = calibrated(cfx.script(model), (x,))
+    converted = convert_fx(prepared)
+    assert any("observed nothing" in why for _, why in converted.meta["left_in_float"])
     for value in (x, -x):
         torch.testing.assert_close(converted(value), model(value), rtol=0, atol=0.1)
 
@@ -159,9 +180,9 @@ def test_weights_alone(bits, rows):
         stored = torch.where(halves > 7, halves - 16, halves)
     else:
         stored = buffers["0.weight_int8"]
-    scale = buffers["0.weight_scale"]
-    want = torch.clamp(torch.round(model[0].weight / scale[:, None]), low, high)
-    assert torch.equal(stored.float(), want)
+    scale, zero = buffers["0.weight_scale"], buffers["0.weight_zero"]
+    assert torch.equal(stored, torch.ops.quantized_decomposed.quantize_per_channel(
+        model[0].weight, scale, zero, 0, low, high, torch.int8))  # fmt: skip
 
 
 def test_a_layer_that_is_called_twice_is_stored_once():
