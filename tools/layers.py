@@ -51,7 +51,7 @@ ROOMS = {
     "match": "match embed/match",
     "pass": "pass pass_flag.def embed/pass",
     "lower": "lower",
-    "quantize": "quantize",
+    "quantize": "quantize embed/quantize",
     "guard": "guard guard.def embed/guard",
     "plan": "compile profile",
     "split": "embed/split embed/partition embed/placement",
@@ -78,7 +78,7 @@ APART = ("emit/c", "emit/python")  # what both need is in the room above them
 UMBRELLAS = {"cfx.h", "embed/embed.h"}
 RANK = {room: rank for rank, room in enumerate(ROOMS)}
 TOP = len(ROOMS)  # cfx.h
-PYTHON_ROOMS = "base graph node modules transform trace capture script run codegen".split()
+PYTHON_ROOMS = "base graph node modules transform quantize trace capture script run codegen".split()
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
 # The head of a function that begins in the first column: `type cfxi_name(`; a static one in a .c
 # file is nobody else's business.

@@ -315,13 +315,6 @@ void cfxi_backend_pack_bias(float *to, int64_t n, const float *bias);
  */
 int64_t cfxi_backend_even_lines(unsigned threads, int64_t all, int64_t most, int64_t times);
 
-/* The lines of the windows of line y of the result that lie inside of the image: [first, last).
- * (kernel_depthwise.c) */
-typedef struct cfxi_span {
-    int64_t first, last;
-} cfxi_span;
-cfxi_span cfxi_backend_lines_inside(const cfxi_conv *c, int64_t y);
-
 /* Posts that tiles do themselves: at most one ADD, then at most one CLAMP. */
 typedef struct cfxi_fused_posts {
     bool adds;    /* post 0 is an ADD */

@@ -6,7 +6,7 @@
  * line of the window is then contiguous, and a convolution is a sum of as many small products as
  * the window has lines. Weights are packed in panels of pairs, in chunks that stay in the cache.
  */
-#include "backend_impl.h"
+#include "pieces.h"
 
 enum {
     LINES_BYTES = 160 << 10,  /* of copied lines, that stay in the cache */
@@ -31,11 +31,7 @@ typedef struct bf16_kernel {
     int64_t down, across;   /* from one result to the next, in copied lines and pixels */
     int64_t pixel, line;    /* copied ones, in floats */
     int64_t window;         /* lines */
-    int64_t part;           /* pixels of the result, and */
-    int64_t lines;          /* lines, in a piece of work */
-    int64_t parts, bands;   /* pieces of a line, and of an image */
-    int64_t panels;         /* of a group */
-    int64_t chunk, chunks;
+    cfxi_pieces cut;
     size_t scratch;         /* bytes of copied lines */
     int64_t *a_at, *b_at;
     const float *bias;
@@ -48,18 +44,6 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-/* A product as a convolution with a window of one pixel. */
-static cfxi_conv conv_of(const cfxi_problem *p)
-{
-    if (p->kind == CFXI_CONVOLUTION)
-        return p->conv;
-    return (cfxi_conv){.batch = 1, .groups = 1, .in_channels = p->k, .out_channels = p->n,
-                       .in = {1, 1, p->m}, .out = {1, 1, p->m}, .kernel = {1, 1, 1},
-                       .stride = {1, 1, 1}, .dilation = {1, 1, 1},
-                       .xs = {0, 1, 0, 0, p->x_row}, .ys = {0, 1, 0, 0, p->out_row},
-                       .ws = {p->w_n, p->w_k}};
-}
-
 /* Which tiles, and what they multiply. */
 static void choose_tiles(bf16_kernel *k)
 {
@@ -67,17 +51,17 @@ static void choose_tiles(bf16_kernel *k)
     const cfxi_conv *c = &k->conv;
     const bool whole_lines = c->dilation[2] == 1;
     k->channels = c->in_channels + c->in_channels % 2;
-    k->panels = cfxi_tiles_panels(c->out_channels);
+    k->cut.panels = cfxi_tiles_panels(c->out_channels);
     k->count = whole_lines ? c->kernel[1] : c->kernel[1] * c->kernel[2];
     k->pairs = (whole_lines ? c->kernel[2] : 1) * k->channels / 2;
-    k->part = smaller(c->out[2], LONGEST_PART);
-    k->dots = cfxi_tiles_dots_of(p->isa, p->bf16, k->part, k->pairs);
-    k->tiling = cfxi_tiles_dots_tiling(k->dots, k->part, k->panels);
+    k->cut.part = smaller(c->out[2], LONGEST_PART);
+    k->dots = cfxi_tiles_dots_of(p->isa, p->bf16, k->cut.part, k->pairs);
+    k->tiling = cfxi_tiles_dots_tiling(k->dots, k->cut.part, k->cut.panels);
 }
 
 static bool query(const cfxi_problem *p, double *cost)
 {
-    const cfxi_conv c = conv_of(p);
+    const cfxi_conv c = cfxi_backend_conv_of(p);
     if (!cfxi_backend_rounds(p) || c.transposed || c.in[0] != 1 || c.kernel[0] != 1 ||
         c.xs[1] != 1 || c.ys[1] != 1 || c.kernel[1] * c.kernel[2] > MOST_PLACES ||
         c.batch <= 0 || c.out[1] <= 0 ||
@@ -86,7 +70,7 @@ static bool query(const cfxi_problem *p, double *cost)
     bf16_kernel k = {.head.problem = *p, .conv = c};
     choose_tiles(&k);
     *cost = k.tiling.cycles * (double)(k.count * k.pairs) * (double)(c.batch * c.groups) *
-            (double)c.out[1] * (double)c.out[2] / (double)k.part / 3.0 /
+            (double)c.out[1] * (double)c.out[2] / (double)k.cut.part / 3.0 /
             (p->threads > 0 ? p->threads : 1);
     return true;
 }
@@ -102,29 +86,31 @@ static void cut(bf16_kernel *k)
     const int64_t images = c->batch * c->groups;
     const int64_t panel_bytes = k->count * k->pairs * CFXI_PANEL * (int64_t)sizeof(float);
     const int64_t most = LINES_BYTES / (int64_t)sizeof(float);  /* floats that are copied */
-    k->down = c->kernel[1] == 1 ? 1 : c->stride[1];
-    k->across = c->kernel[2] == 1 ? 1 : c->stride[2];
+    k->down = cfxi_backend_down(c);
+    k->across = cfxi_backend_across(c);
     k->window = (c->kernel[1] - 1) * c->dilation[1] + 1;
     k->pixel = k->channels / 2 * k->dots->width;
     if (c->kernel[2] == 1 && k->pixel % (SAME_SET / 2) == 0)
         k->pixel += CFXI_PANEL;
     const int64_t reach = (c->kernel[2] - 1) * c->dilation[2] + 1;
-    k->part = larger(k->tiling.rows, smaller(k->part, most / k->window / k->pixel / k->across));
-    if (c->out[1] * images * divide_up(c->out[2], k->part) < wanted)
-        k->part = larger(k->tiling.rows, c->out[2] * c->out[1] * images / wanted);
-    k->part = divide_up(k->part, k->tiling.rows) * k->tiling.rows;
-    k->parts = divide_up(c->out[2], k->part);
-    k->line = ((smaller(k->part, c->out[2]) - 1) * k->across + reach) * k->pixel;
-    k->lines = k->parts > 1 ? 1 : larger(1, (most / k->line - k->window) / k->down + 1);
-    k->lines = smaller(smaller(k->lines, c->out[1]), larger(1, c->out[1] * images / wanted));
-    k->bands = divide_up(c->out[1], k->lines);
-    k->scratch = (size_t)(((k->lines - 1) * k->down + k->window) * k->line) * sizeof(float);
+    const int64_t fits = most / k->window / k->pixel / k->across;  /* pixels */
+    k->cut.part = larger(k->tiling.rows, smaller(k->cut.part, fits));
+    if (c->out[1] * images * divide_up(c->out[2], k->cut.part) < wanted)
+        k->cut.part = larger(k->tiling.rows, c->out[2] * c->out[1] * images / wanted);
+    k->cut.part = divide_up(k->cut.part, k->tiling.rows) * k->tiling.rows;
+    k->cut.parts = divide_up(c->out[2], k->cut.part);
+    k->line = ((smaller(k->cut.part, c->out[2]) - 1) * k->across + reach) * k->pixel;
+    k->cut.lines = k->cut.parts > 1 ? 1 : larger(1, (most / k->line - k->window) / k->down + 1);
+    k->cut.lines =
+        smaller(smaller(k->cut.lines, c->out[1]), larger(1, c->out[1] * images / wanted));
+    k->cut.bands = divide_up(c->out[1], k->cut.lines);
+    k->scratch = (size_t)(((k->cut.lines - 1) * k->down + k->window) * k->line) * sizeof(float);
     const int64_t tile = k->tiling.panels;
-    k->chunk = larger(tile, CHUNK_BYTES / panel_bytes / tile * tile);
-    const int64_t pieces = k->parts * k->bands * images;
-    while (k->chunk > tile && pieces * divide_up(k->panels, k->chunk) < wanted)
-        k->chunk = larger(tile, k->chunk / 2 / tile * tile);
-    k->chunks = divide_up(k->panels, k->chunk);
+    k->cut.chunk = larger(tile, CHUNK_BYTES / panel_bytes / tile * tile);
+    const int64_t pieces = k->cut.parts * k->cut.bands * images;
+    while (k->cut.chunk > tile && pieces * divide_up(k->cut.panels, k->cut.chunk) < wanted)
+        k->cut.chunk = larger(tile, k->cut.chunk / 2 / tile * tile);
+    k->cut.chunks = divide_up(k->cut.panels, k->cut.chunk);
 }
 
 /* Where the blocks of a sum are, in the copied lines and in a panel. */
@@ -193,22 +179,20 @@ static void take_posts(bf16_kernel *k)
     const cfxi_problem *p = &k->head.problem;
     k->posts = cfxi_backend_fuse_posts(p);
     for (size_t i = 0; i < p->num_posts; i++)
-        if (p->kind == CFXI_PRODUCT)
-            k->rows[i][2] = p->posts[i].rows[0];
-        else
-            memcpy(k->rows[i], p->posts[i].rows, sizeof k->rows[i]);
+        cfxi_backend_rows_of(p, p->posts[i].rows, k->rows[i]);
 }
 
 static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
                             const cfx_allocator *allocator, cfx_error *err)
 {
-    bf16_kernel made = {.head = {&cfxi_backend_bf16, allocator, *p, 0, NULL}, .conv = conv_of(p)};
+    bf16_kernel made = {.head = {&cfxi_backend_bf16, allocator, *p, 0, NULL},
+                        .conv = cfxi_backend_conv_of(p)};
     choose_tiles(&made);
     cut(&made);
     take_posts(&made);
     size_t columns, room;
     const size_t tables = 2 * sizeof(int64_t) * (size_t)made.count;
-    if (!cfxi_base_mul_size((size_t)made.conv.groups, (size_t)made.panels * CFXI_PANEL, 0,
+    if (!cfxi_base_mul_size((size_t)made.conv.groups, (size_t)made.cut.panels * CFXI_PANEL, 0,
                             &columns) ||
         !cfxi_base_mul_size(columns, sizeof(float), sizeof made + tables, &room))
         return cfxi_base_nomem(err), NULL;
@@ -226,7 +210,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     place_blocks(k);
     float *bias = (float *)(k->b_at + k->count);
     for (int64_t g = 0; g < k->conv.groups; g++)
-        cfxi_backend_pack_bias(bias + g * k->panels * CFXI_PANEL, k->conv.out_channels,
+        cfxi_backend_pack_bias(bias + g * k->cut.panels * CFXI_PANEL, k->conv.out_channels,
                                from->bias ? from->bias + g * k->conv.out_channels : NULL);
     k->bias = from->bias ? bias : NULL;
     return &k->head;
@@ -239,12 +223,6 @@ typedef struct running {
     const cfxi_run *r;
     atomic_bool no_memory;
 } running;
-
-/* Of one group of an image: lines [y, last) of the result, pixels [x, end), and panels [first,
- * stop). */
-typedef struct piece {
-    int64_t image, group, y, last, x, end, first, stop;
-} piece;
 
 static char *skip(const bf16_kernel *k, char *to, int64_t pixels)
 {
@@ -288,43 +266,28 @@ static void copy_pixels(const bf16_kernel *k, char *to, const float *from, int64
     }
 }
 
-/* The line y of the image as the windows of pixels from x on see it. */
-static void copy_line(const bf16_kernel *k, const piece *at, const float *image, int64_t y,
-                      char *to)
-{
-    const cfxi_conv *c = &k->conv;
-    const int64_t step = c->kernel[2] == 1 ? c->stride[2] : 1;  /* pixels that are seen */
-    const int64_t width = ((at->end - at->x - 1) * k->across) +
-                          (c->kernel[2] - 1) * c->dilation[2] + 1;
-    const int64_t from = at->x * c->stride[2] - c->before[2];
-    int64_t left = 0;
-    int64_t right = width;
-    if (from < 0)
-        left = smaller(width, divide_up(-from, step));
-    if (y < 0 || y >= c->in[1] || from >= c->in[2])
-        right = left;
-    else
-        right = larger(left, smaller(width, (c->in[2] - 1 - from) / step + 1));
-    memset(to, 0, (size_t)(skip(k, to, left) - to));
-    copy_pixels(k, skip(k, to, left), image + y * c->xs[3] + (from + left * step) * c->xs[4],
-                right - left, step * c->xs[4]);
-    memset(skip(k, to, right), 0, (size_t)(skip(k, to, width) - skip(k, to, right)));
-}
+/* What is copied, and where to. */
+typedef struct copying {
+    const bf16_kernel *k;
+    const float *image;
+    float *to;
+} copying;
 
-static void copy_lines(const running *w, const piece *at, float *scratch)
+static void copy_line(const void *ctx, const cfxi_piece *at, int64_t y, int64_t line)
 {
+    const copying *w = ctx;
     const bf16_kernel *k = w->k;
     const cfxi_conv *c = &k->conv;
-    const float *image = w->r->x + at->image * c->xs[0] + at->group * c->in_channels;
-    const int64_t lines = (at->last - at->y - 1) * k->down + k->window;
-    const int64_t step = c->kernel[1] == 1 ? c->stride[1] : 1;
-    const int64_t first = at->y * c->stride[1] - c->before[1];
-    for (int64_t i = 0; i < lines; i++)
-        copy_line(k, at, image, first + i * step, (char *)(scratch + i * k->line));
+    const cfxi_seen s = cfxi_backend_seen(c, at, y);
+    char *to = (char *)(w->to + line * k->line);
+    memset(to, 0, (size_t)(skip(k, to, s.left) - to));
+    copy_pixels(k, skip(k, to, s.left), w->image + y * c->xs[3] + s.first * c->xs[4],
+                s.right - s.left, s.step * c->xs[4]);
+    memset(skip(k, to, s.right), 0, (size_t)(skip(k, to, s.width) - skip(k, to, s.right)));
 }
 
 /* The posts that tiles do not do, on what was just computed. */
-static void apply_posts(const running *w, const piece *at, int64_t y, int64_t x, int64_t n,
+static void apply_posts(const running *w, const cfxi_piece *at, int64_t y, int64_t x, int64_t n,
                         int64_t panel, int64_t panels)
 {
     const bf16_kernel *k = w->k;
@@ -343,12 +306,12 @@ static void apply_posts(const running *w, const piece *at, int64_t y, int64_t x,
     }
 }
 
-static void run_tile(const running *w, const piece *at, const float *a, int64_t y, int64_t x,
+static void run_tile(const running *w, const cfxi_piece *at, const float *a, int64_t y, int64_t x,
                      int64_t rows, int64_t panel, int64_t panels)
 {
     const bf16_kernel *k = w->k;
     const cfxi_conv *c = &k->conv;
-    const int64_t all = at->group * k->panels + panel;
+    const int64_t all = at->group * k->cut.panels + panel;
     const int64_t channel = at->group * c->out_channels + panel * CFXI_PANEL;
     const int64_t channels = smaller(panels * CFXI_PANEL, c->out_channels - panel * CFXI_PANEL);
     const cfxi_post *add = k->posts.adds ? &k->head.problem.posts[0] : NULL;
@@ -374,12 +337,14 @@ static void run_tile(const running *w, const piece *at, const float *a, int64_t 
     k->dots->tile(&t, (int)rows, (int)panels);
 }
 
-static void run_piece(const running *w, const piece *at, float *scratch)
+static void run_piece(const running *w, const cfxi_piece *at, float *scratch)
 {
     const bf16_kernel *k = w->k;
     const bool rest = k->posts.rest < k->head.problem.num_posts;
     const bool few = at->end - at->x < FEW_PIXELS;
-    copy_lines(w, at, scratch);
+    const copying copies = {
+        k, w->r->x + at->image * k->conv.xs[0] + at->group * k->conv.in_channels, scratch};
+    cfxi_backend_copy_lines(&k->conv, at, copy_line, &copies);
     for (int64_t panel = at->first, n; panel < at->stop; panel += n) {
         n = cfxi_tiles_across(k->dots->most_rows, k->tiling, at->stop - panel);
         for (int64_t y = at->y; y < at->last; y++)
@@ -394,24 +359,6 @@ static void run_piece(const running *w, const piece *at, float *scratch)
         apply_posts(w, at, y, at->x, at->end - at->x, at->first, at->stop - at->first);
 }
 
-/* Pieces that need the same weights follow each other. */
-static piece piece_of(const bf16_kernel *k, int64_t i)
-{
-    const cfxi_conv *c = &k->conv;
-    piece at = {.x = i % k->parts * k->part};
-    at.end = smaller(c->out[2], at.x + k->part);
-    i /= k->parts;
-    at.y = i % k->bands * k->lines;
-    at.last = smaller(c->out[1], at.y + k->lines);
-    i /= k->bands;
-    at.image = i % c->batch;
-    i /= c->batch;
-    at.first = i % k->chunks * k->chunk;
-    at.stop = smaller(k->panels, at.first + k->chunk);
-    at.group = i / k->chunks;
-    return at;
-}
-
 static void run_pieces(void *ctx, int64_t begin, int64_t end)
 {
     running *w = ctx;
@@ -421,7 +368,7 @@ static void run_pieces(void *ctx, int64_t begin, int64_t end)
         return;
     }
     for (int64_t i = begin; i < end; i++) {
-        const piece at = piece_of(w->k, i);
+        const cfxi_piece at = cfxi_backend_piece_of(&w->k->cut, &w->k->conv, i);
         run_piece(w, &at, scratch);
     }
     cfxi_rt_scratch_free(w->r->rt, scratch);
@@ -431,9 +378,9 @@ static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *e
 {
     const bf16_kernel *k = (const bf16_kernel *)kernel;
     const cfxi_conv *c = &k->conv;
-    const int64_t pieces = k->parts * k->bands * c->batch * c->groups * k->chunks;
+    const int64_t pieces = cfxi_backend_count_pieces(&k->cut, c);
     const double work = (double)(c->batch * c->out[1] * c->out[2]) *
-                        (double)(c->groups * k->panels) * (double)(k->count * k->pairs) *
+                        (double)(c->groups * k->cut.panels) * (double)(k->count * k->pairs) *
                         (2 * CFXI_PANEL);
     running w = {.k = k, .r = r};
     atomic_init(&w.no_memory, false);
@@ -450,14 +397,7 @@ static void release(cfxi_kernel *k)
 static void print(const cfxi_kernel *kernel, cfxi_out *out)
 {
     const bf16_kernel *k = (const bf16_kernel *)kernel;
-    const cfxi_conv *c = &k->conv;
-    if (kernel->problem.kind == CFXI_PRODUCT)
-        cfxi_base_out_str(out, "product");
-    else
-        cfxi_base_out_printf(out, "convolution %lldx%lld", (long long)c->kernel[1],
-                             (long long)c->kernel[2]);
-    cfxi_base_out_printf(out, ", %s tiles of %d x %d", k->dots->name, k->tiling.rows,
-                         k->tiling.panels * CFXI_PANEL);
+    cfxi_backend_print_tiles(&kernel->problem, "", k->dots->name, k->tiling, out);
 }
 
 const cfxi_backend cfxi_backend_bf16 = {"built-in, bf16", query, prepare, run, release, print};

@@ -10,7 +10,7 @@
  * are moved by 128. What zero points add to a sum is known for each column, but where weights have
  * some: then it depends on the sum of what is multiplied, too.
  */
-#include "backend_impl.h"
+#include "pieces.h"
 
 #pragma GCC optimize("O3")  /* loops over bytes become vectors */
 
@@ -42,11 +42,7 @@ typedef struct bytes_kernel {
     int64_t down, across;   /* from one result to the next, in lines and pixels of what is read */
     int64_t pixel, line;    /* these, in bytes */
     int64_t window;         /* lines */
-    int64_t part;           /* pixels of the result, and */
-    int64_t lines;          /* lines, in a piece of work */
-    int64_t parts, bands;   /* pieces of a line, and of an image */
-    int64_t panels;         /* of a group */
-    int64_t chunk, chunks;
+    cfxi_pieces cut;
     size_t copied;          /* bytes of copied lines */
     size_t scratch;
     int64_t *a_at, *b_at;
@@ -62,18 +58,6 @@ static int64_t round_up(int64_t n, int64_t to) { return divide_up(n, to) * to; }
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-/* A product as a convolution: its rows are the pixels of a line. */
-static cfxi_conv conv_of(const cfxi_problem *p)
-{
-    if (p->kind == CFXI_CONVOLUTION)
-        return p->conv;
-    return (cfxi_conv){
-        .batch = 1, .groups = 1, .in_channels = p->k, .out_channels = p->n,
-        .in = {1, 1, p->m}, .out = {1, 1, p->m}, .kernel = {1, 1, 1}, .stride = {1, 1, 1},
-        .dilation = {1, 1, 1}, .xs = {0, 1, 0, 0, p->x_row}, .ys = {0, 1, 0, 0, p->out_row},
-        .ws = {p->w_n, p->w_k, 0, 0, 0}};
-}
-
 /* Whether there are few channels, each of which lies for itself. */
 static bool has_planes(const cfxi_conv *c)
 {
@@ -86,7 +70,7 @@ static bool query(const cfxi_problem *p, double *cost)
         (p->num_posts > 0 && !p->integers.end.to_float) ||
         cfxi_backend_depthwise_bytes.query(p, cost))
         return false;
-    const cfxi_conv c = conv_of(p);
+    const cfxi_conv c = cfxi_backend_conv_of(p);
     if (c.transposed || c.in[0] != 1 || c.kernel[0] != 1 || (c.xs[1] != 1 && !has_planes(&c)) ||
         c.ys[1] != 1 || c.kernel[1] * c.kernel[2] > MOST_PLACES || c.batch <= 0 ||
         c.out[1] <= 0 || c.out[2] <= 0 || c.in_channels <= 0 || c.out_channels <= 0)
@@ -123,12 +107,12 @@ static void shape(bytes_kernel *k)
     const int64_t places = wide && (k->copies || beside) ? c->kernel[2] : 1;
     k->k = places * k->channels;
     k->count = c->kernel[1] * c->kernel[2] / places;
-    k->down = k->copies && c->kernel[1] == 1 ? 1 : c->stride[1];
-    k->across = k->copies && c->kernel[2] == 1 ? 1 : c->stride[2];
+    k->down = k->copies ? cfxi_backend_down(c) : c->stride[1];
+    k->across = k->copies ? cfxi_backend_across(c) : c->stride[2];
     k->window = (c->kernel[1] - 1) * c->dilation[1] + 1;
-    k->panels = cfxi_tiles_panels(c->out_channels);
+    k->cut.panels = cfxi_tiles_panels(c->out_channels);
     k->bytes = cfxi_tiles_bytes_of(p->isa, p->int8, c->out[2], k->k);
-    k->tiling = cfxi_tiles_bytes_tiling(k->bytes, c->out[2], k->panels, k->count * k->k);
+    k->tiling = cfxi_tiles_bytes_tiling(k->bytes, c->out[2], k->cut.panels, k->count * k->k);
     k->steps = k->count * round_up(k->k, CFXI_STEP);
     k->zero = (uint8_t)(p->integers.x_zero + (p->integers.x_signed ? MIDDLE : 0));
 }
@@ -138,9 +122,9 @@ static void cut_panels(bytes_kernel *k, int64_t threads)
 {
     const int64_t tile = k->tiling.panels;
     const int64_t fits = larger(tile, CHUNK_BYTES / (k->steps * CFXI_PANEL) / tile * tile);
-    const int64_t chunks = divide_up(k->panels, fits);
-    k->chunk = chunks > 1 ? round_up(divide_up(k->panels, round_up(chunks, threads)), tile)
-                          : k->panels;
+    const int64_t chunks = divide_up(k->cut.panels, fits);
+    k->cut.chunk = chunks > 1 ? round_up(divide_up(k->cut.panels, round_up(chunks, threads)), tile)
+                          : k->cut.panels;
 }
 
 /* A part of a line: whole tiles, that stay in the cache. An image of one line gives several pieces
@@ -150,13 +134,13 @@ static void cut_line(bytes_kernel *k, int64_t reach, int64_t wanted)
     const cfxi_conv *c = &k->conv;
     const int64_t rows = k->tiling.rows;
     const int64_t fits = (LINES_BYTES / k->window / k->pixel - reach) / k->across + 1;
-    k->part = smaller(c->out[2], larger(1, smaller(fits, LONGEST_PART) / rows) * rows);
+    k->cut.part = smaller(c->out[2], larger(1, smaller(fits, LONGEST_PART) / rows) * rows);
     if (c->out[1] == 1) {
-        const int64_t others = c->batch * c->groups * divide_up(k->panels, k->chunk);
-        const int64_t parts = larger(divide_up(c->out[2], k->part), divide_up(wanted, others));
-        k->part = smaller(c->out[2], round_up(divide_up(c->out[2], parts), rows));
+        const int64_t others = c->batch * c->groups * divide_up(k->cut.panels, k->cut.chunk);
+        const int64_t parts = larger(divide_up(c->out[2], k->cut.part), divide_up(wanted, others));
+        k->cut.part = smaller(c->out[2], round_up(divide_up(c->out[2], parts), rows));
     }
-    k->parts = divide_up(c->out[2], k->part);
+    k->cut.parts = divide_up(c->out[2], k->cut.part);
 }
 
 /* Pieces of work, enough for all threads. */
@@ -171,21 +155,21 @@ static void cut(bytes_kernel *k)
     const int64_t tile = k->tiling.panels;
     cut_panels(k, threads);
     cut_line(k, reach, wanted);
-    const int64_t times = images * divide_up(k->panels, k->chunk);
-    k->line = k->copies ? ((k->part - 1) * k->across + reach) * k->pixel : c->xs[3];
-    const int64_t line = ((k->part - 1) * k->across + reach) * k->pixel;
-    k->lines = k->parts > 1 ? 1 : larger(1, (LINES_BYTES / line - k->window) / k->down + 1);
-    k->lines = smaller(smaller(k->lines, c->out[1]), larger(1, c->out[1] * times / wanted));
+    const int64_t times = images * divide_up(k->cut.panels, k->cut.chunk);
+    k->line = k->copies ? ((k->cut.part - 1) * k->across + reach) * k->pixel : c->xs[3];
+    const int64_t line = ((k->cut.part - 1) * k->across + reach) * k->pixel;
+    k->cut.lines = k->cut.parts > 1 ? 1 : larger(1, (LINES_BYTES / line - k->window) / k->down + 1);
+    k->cut.lines = smaller(smaller(k->cut.lines, c->out[1]), larger(1, c->out[1] * times / wanted));
     if (threads > 1)
-        k->lines = cfxi_backend_even_lines((unsigned)threads, c->out[1], k->lines, times);
-    k->bands = divide_up(c->out[1], k->lines);
-    const int64_t pieces = k->parts * k->bands * images;
-    while (k->chunk > tile && pieces * divide_up(k->panels, k->chunk) < wanted)
-        k->chunk = round_up(divide_up(k->chunk, 2), tile);
-    k->chunks = divide_up(k->panels, k->chunk);
-    k->copied = k->copies ? (size_t)(((k->lines - 1) * k->down + k->window) * k->line) : 0;
+        k->cut.lines = cfxi_backend_even_lines((unsigned)threads, c->out[1], k->cut.lines, times);
+    k->cut.bands = divide_up(c->out[1], k->cut.lines);
+    const int64_t pieces = k->cut.parts * k->cut.bands * images;
+    while (k->cut.chunk > tile && pieces * divide_up(k->cut.panels, k->cut.chunk) < wanted)
+        k->cut.chunk = round_up(divide_up(k->cut.chunk, 2), tile);
+    k->cut.chunks = divide_up(k->cut.panels, k->cut.chunk);
+    k->copied = k->copies ? (size_t)(((k->cut.lines - 1) * k->down + k->window) * k->line) : 0;
     k->copied = k->copies ? (k->copied + SLACK + CFXI_ALIGN) / CFXI_ALIGN * CFXI_ALIGN : 0;
-    k->scratch = k->copied + (k->sums ? (size_t)(k->lines * k->part) * sizeof(int32_t) : 0);
+    k->scratch = k->copied + (k->sums ? (size_t)(k->cut.lines * k->cut.part) * sizeof(int32_t) : 0);
 }
 
 /* Where the blocks of a sum are, in what is read and in a panel. */
@@ -236,8 +220,8 @@ static void pack_panels(void *ctx, int64_t begin, int64_t end)
     const packing *s = ctx;
     const bytes_kernel *k = s->k;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t column = i % k->panels * CFXI_PANEL;
-        pack_panel(s, s->w + i / k->panels * k->conv.wg + column * k->conv.ws[0],
+        const int64_t column = i % k->cut.panels * CFXI_PANEL;
+        pack_panel(s, s->w + i / k->cut.panels * k->conv.wg + column * k->conv.ws[0],
                    smaller(CFXI_PANEL, k->conv.out_channels - column),
                    k->packed + i * k->steps * CFXI_PANEL);
     }
@@ -246,7 +230,7 @@ static void pack_panels(void *ctx, int64_t begin, int64_t end)
 /* What sums begin with: what zero points make of the sum of a column, and of its length. */
 static void find_first(bytes_kernel *k)
 {
-    const int64_t panels = k->conv.groups * k->panels;
+    const int64_t panels = k->conv.groups * k->cut.panels;
     const int64_t length = k->conv.in_channels * k->conv.kernel[1] * k->conv.kernel[2];
     for (int64_t i = 0; i < panels * CFXI_PANEL; i++) {
         const int8_t *column =
@@ -264,9 +248,9 @@ static void take_columns(bytes_kernel *k, const cfxi_constants *from)
 {
     const cfxi_conv *c = &k->conv;
     const int32_t middle = k->head.problem.integers.w_signed ? 0 : MIDDLE;
-    for (int64_t i = 0; i < c->groups * k->panels * CFXI_PANEL; i++) {
-        const int64_t column = i % (k->panels * CFXI_PANEL);
-        const int64_t all = i / (k->panels * CFXI_PANEL) * c->out_channels + column;
+    for (int64_t i = 0; i < c->groups * k->cut.panels * CFXI_PANEL; i++) {
+        const int64_t column = i % (k->cut.panels * CFXI_PANEL);
+        const int64_t all = i / (k->cut.panels * CFXI_PANEL) * c->out_channels + column;
         const bool there = column < c->out_channels;
         k->factor[i] = there ? from->scale[all] : 0;
         k->bias[i] = there && from->bias ? from->bias[all] : 0;
@@ -301,7 +285,7 @@ static bool take_weights(bytes_kernel *k, const cfxi_constants *from, size_t col
     packing s = {k, (const uint8_t *)(const void *)from->w,
                  k->head.problem.integers.w_signed ? 0 : MIDDLE};
     if (fresh)
-        cfxi_backend_each_panel(from->rt, c->groups * k->panels, k->steps * CFXI_PANEL,
+        cfxi_backend_each_panel(from->rt, c->groups * k->cut.panels, k->steps * CFXI_PANEL,
                                 pack_panels, &s);
     return true;
 }
@@ -309,27 +293,23 @@ static bool take_weights(bytes_kernel *k, const cfxi_constants *from, size_t col
 static void take_rows(bytes_kernel *k)
 {
     const cfxi_problem *p = &k->head.problem;
-    const bool product = p->kind == CFXI_PRODUCT;
     for (size_t i = 0; i < p->num_posts; i++)
-        for (int d = 0; d < 3; d++)
-            k->rows[i][d] = !product ? p->posts[i].rows[d] : d == 2 ? p->posts[i].rows[0] : 0;
-    for (int d = 0; d < 3; d++)
-        k->other[d] = !product ? p->integers.other_rows[d]
-                      : d == 2 ? p->integers.other_rows[0] : 0;
+        cfxi_backend_rows_of(p, p->posts[i].rows, k->rows[i]);
+    cfxi_backend_rows_of(p, p->integers.other_rows, k->other);
 }
 
 static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
                             const cfx_allocator *allocator, cfx_error *err)
 {
     bytes_kernel made = {.head = {&cfxi_backend_bytes, allocator, *p, 0, NULL},
-                         .conv = conv_of(p)};
+                         .conv = cfxi_backend_conv_of(p)};
     made.sums = has_sums(p, from, made.conv.groups * made.conv.out_channels);
     shape(&made);
     cut(&made);
     take_rows(&made);
     size_t columns, room;
     const size_t tables = 2 * sizeof(int64_t) * (size_t)made.count;
-    if (!cfxi_base_mul_size((size_t)made.conv.groups, (size_t)made.panels * CFXI_PANEL, 0,
+    if (!cfxi_base_mul_size((size_t)made.conv.groups, (size_t)made.cut.panels * CFXI_PANEL, 0,
                             &columns) ||
         !cfxi_base_mul_size(columns, 4 * sizeof(float), sizeof made + tables, &room))
         return cfxi_base_nomem(err), NULL;
@@ -361,12 +341,6 @@ typedef struct running {
     const cfxi_run *r;
     atomic_bool no_memory;
 } running;
-
-/* Of one group of an image: lines [y, last) of the result, pixels [x, end), and panels [first,
- * stop). */
-typedef struct piece {
-    int64_t image, group, y, last, x, end, first, stop;
-} piece;
 
 static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n, bool flips)
 {
@@ -413,43 +387,30 @@ static void copy_pixels(const bytes_kernel *k, uint8_t *to, const uint8_t *from,
     }
 }
 
-/* The line y of the image as the windows of pixels from x on see it. */
-static void copy_line(const bytes_kernel *k, const piece *at, const uint8_t *image, int64_t y,
-                      uint8_t *to)
-{
-    const cfxi_conv *c = &k->conv;
-    const int64_t step = c->kernel[2] == 1 ? c->stride[2] : 1;  /* pixels that are seen */
-    const int64_t width = ((at->end - at->x - 1) * k->across) +
-                          (c->kernel[2] - 1) * c->dilation[2] + 1;
-    const int64_t from = at->x * c->stride[2] - c->before[2];
-    int64_t left = 0;
-    int64_t right = width;
-    if (from < 0)
-        left = smaller(width, divide_up(-from, step));
-    if (y < 0 || y >= c->in[1] || from >= c->in[2])
-        right = left;
-    else
-        right = larger(left, smaller(width, (c->in[2] - 1 - from) / step + 1));
-    memset(to, k->zero, (size_t)(left * k->pixel));
-    if (left < right)
-        copy_pixels(k, to + left * k->pixel, image + y * c->xs[3] + (from + left * step) * c->xs[4],
-                    right - left, step * c->xs[4]);
-    memset(to + right * k->pixel, k->zero, (size_t)((width - right) * k->pixel));
-}
+/* What is copied, and where to. */
+typedef struct copying {
+    const bytes_kernel *k;
+    const uint8_t *image;
+    uint8_t *to;
+} copying;
 
-static void copy_lines(const bytes_kernel *k, const piece *at, const uint8_t *image,
-                       uint8_t *scratch)
+static void copy_line(const void *ctx, const cfxi_piece *at, int64_t y, int64_t line)
 {
+    const copying *w = ctx;
+    const bytes_kernel *k = w->k;
     const cfxi_conv *c = &k->conv;
-    const int64_t lines = (at->last - at->y - 1) * k->down + k->window;
-    const int64_t step = c->kernel[1] == 1 ? c->stride[1] : 1;
-    const int64_t first = at->y * c->stride[1] - c->before[1];
-    for (int64_t i = 0; i < lines; i++)
-        copy_line(k, at, image, first + i * step, scratch + i * k->line);
+    const cfxi_seen s = cfxi_backend_seen(c, at, y);
+    uint8_t *to = w->to + line * k->line;
+    memset(to, k->zero, (size_t)(s.left * k->pixel));
+    if (s.left < s.right)
+        copy_pixels(k, to + s.left * k->pixel, w->image + y * c->xs[3] + s.first * c->xs[4],
+                    s.right - s.left, s.step * c->xs[4]);
+    memset(to + s.right * k->pixel, k->zero, (size_t)((s.width - s.right) * k->pixel));
 }
 
 /* Of what each pixel of a piece is multiplied with. */
-static void sum_windows(const bytes_kernel *k, const piece *at, const uint8_t *a, int32_t *sums)
+static void sum_windows(const bytes_kernel *k, const cfxi_piece *at, const uint8_t *a,
+                        int32_t *sums)
 {
     for (int64_t y = at->y; y < at->last; y++, a += k->down * k->line)
         for (int64_t x = 0; x < at->end - at->x; x++) {
@@ -466,13 +427,13 @@ static void sum_windows(const bytes_kernel *k, const piece *at, const uint8_t *a
 /* ---- running ------------------------------------------------------------------------------- */
 
 /* `a` is what the window of pixel x of line y sees. */
-static void run_tile(const running *w, const piece *at, const uint8_t *a, const int32_t *sums,
+static void run_tile(const running *w, const cfxi_piece *at, const uint8_t *a, const int32_t *sums,
                      int64_t y, int64_t x, int64_t rows, int64_t panel, int64_t panels)
 {
     const bytes_kernel *k = w->k;
     const cfxi_conv *c = &k->conv;
     const cfxi_integers *q = &k->head.problem.integers;
-    const int64_t all = at->group * k->panels + panel;
+    const int64_t all = at->group * k->cut.panels + panel;
     const int64_t channel = at->group * c->out_channels + panel * CFXI_PANEL;
     const int64_t out = at->image * c->ys[0] + y * c->ys[3] + x * c->ys[4] + channel;
     const uint8_t *other = q->end.adds
@@ -503,7 +464,7 @@ static void run_tile(const running *w, const piece *at, const uint8_t *a, const 
 }
 
 /* The posts, on what was just computed. */
-static void finish(const running *w, const piece *at)
+static void finish(const running *w, const cfxi_piece *at)
 {
     const bytes_kernel *k = w->k;
     const cfxi_problem *p = &k->head.problem;
@@ -524,7 +485,7 @@ static void finish(const running *w, const piece *at)
     }
 }
 
-static void run_piece(const running *w, const piece *at, uint8_t *scratch)
+static void run_piece(const running *w, const cfxi_piece *at, uint8_t *scratch)
 {
     const bytes_kernel *k = w->k;
     const cfxi_conv *c = &k->conv;
@@ -534,7 +495,8 @@ static void run_piece(const running *w, const piece *at, uint8_t *scratch)
                            at->group * c->in_channels;
     const uint8_t *a = image + at->y * c->stride[1] * c->xs[3] + at->x * c->stride[2] * c->xs[4];
     if (k->copies) {
-        copy_lines(k, at, image, scratch);
+        const copying copies = {k, image, scratch};
+        cfxi_backend_copy_lines(c, at, copy_line, &copies);
         a = scratch;
     }
     if (sums)
@@ -551,24 +513,6 @@ static void run_piece(const running *w, const piece *at, uint8_t *scratch)
         finish(w, at);
 }
 
-/* Pieces that need the same weights follow each other. */
-static piece piece_of(const bytes_kernel *k, int64_t i)
-{
-    const cfxi_conv *c = &k->conv;
-    piece at = {.x = i % k->parts * k->part};
-    at.end = smaller(c->out[2], at.x + k->part);
-    i /= k->parts;
-    at.y = i % k->bands * k->lines;
-    at.last = smaller(c->out[1], at.y + k->lines);
-    i /= k->bands;
-    at.image = i % c->batch;
-    i /= c->batch;
-    at.first = i % k->chunks * k->chunk;
-    at.stop = smaller(k->panels, at.first + k->chunk);
-    at.group = i / k->chunks;
-    return at;
-}
-
 static void run_pieces(void *ctx, int64_t begin, int64_t end, cfxi_worker *self)
 {
     running *w = ctx;
@@ -578,7 +522,7 @@ static void run_pieces(void *ctx, int64_t begin, int64_t end, cfxi_worker *self)
         return;
     }
     for (int64_t i = begin; i < end; i++) {
-        const piece at = piece_of(w->k, i);
+        const cfxi_piece at = cfxi_backend_piece_of(&w->k->cut, &w->k->conv, i);
         run_piece(w, &at, scratch);
     }
 }
@@ -587,9 +531,9 @@ static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *e
 {
     const bytes_kernel *k = (const bytes_kernel *)kernel;
     const cfxi_conv *c = &k->conv;
-    const int64_t pieces = k->parts * k->bands * c->batch * c->groups * k->chunks;
+    const int64_t pieces = cfxi_backend_count_pieces(&k->cut, c);
     const double work = (double)(c->batch * c->out[1] * c->out[2]) *
-                        (double)(c->groups * k->panels) * (double)k->steps * CFXI_PANEL;
+                        (double)(c->groups * k->cut.panels) * (double)k->steps * CFXI_PANEL;
     running w = {.k = k, .r = r};
     atomic_init(&w.no_memory, false);
     cfxi_rt_parallel_work(r->rt, pieces, work < LEAST_WORK ? pieces : 1, run_pieces, &w);
@@ -605,14 +549,7 @@ static void release(cfxi_kernel *k)
 static void print(const cfxi_kernel *kernel, cfxi_out *out)
 {
     const bytes_kernel *k = (const bytes_kernel *)kernel;
-    const cfxi_conv *c = &k->conv;
-    if (kernel->problem.kind == CFXI_PRODUCT)
-        cfxi_base_out_str(out, "integer product");
-    else
-        cfxi_base_out_printf(out, "integer convolution %lldx%lld", (long long)c->kernel[1],
-                             (long long)c->kernel[2]);
-    cfxi_base_out_printf(out, ", %s tiles of %d x %d", k->bytes->name, k->tiling.rows,
-                         k->tiling.panels * CFXI_PANEL);
+    cfxi_backend_print_tiles(&kernel->problem, "integer ", k->bytes->name, k->tiling, out);
 }
 
 const cfxi_backend cfxi_backend_bytes = {"built-in, int8", query, prepare, run, release, print};

@@ -2,7 +2,7 @@
  *
  * Nothing is copied: at the edges of the image the window of a pixel has fewer lines and places.
  */
-#include "backend_impl.h"
+#include "pieces.h"
 
 #include "runtime/kernels/depthwise/depthwise.h"
 
@@ -63,33 +63,10 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-cfxi_span cfxi_backend_lines_inside(const cfxi_conv *c, int64_t y)
+static void run_line(const cfxi_kernel *kernel, const cfxi_run *r, int64_t image, int64_t y)
 {
-    const int64_t from = y * c->stride[1] - c->before[1];
-    const int64_t gap = c->dilation[1];
-    cfxi_span s = {from < 0 ? (-from + gap - 1) / gap : 0, c->kernel[1]};
-    if (from + (s.last - 1) * gap >= c->in[1])
-        s.last = from >= c->in[1] ? 0 : (c->in[1] - 1 - from) / gap + 1;
-    if (s.first > s.last)
-        s.first = s.last;
-    return s;
-}
-
-/* The posts that lines do not do. */
-static void finish_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y,
-                        float *line)
-{
-    const cfxi_problem *p = &k->head.problem;
-    int64_t offset[CFXI_MOST_POSTS];
-    for (size_t s = k->posts.rest; s < p->num_posts; s++)
-        offset[s] = image * p->posts[s].rows[0] + y * p->posts[s].rows[1];
-    cfxi_backend_finish_rows(p, r, k->posts.rest, line, p->conv.out[2], p->conv.ys[4],
-                             p->conv.groups, 2, offset);
-}
-
-static void run_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y)
-{
-    const cfxi_problem *p = &k->head.problem;
+    const depthwise_kernel *k = (const depthwise_kernel *)kernel;
+    const cfxi_problem *p = &kernel->problem;
     const cfxi_conv *c = &p->conv;
     const cfxi_post *add = k->posts.adds ? &p->posts[0] : NULL;
     const cfxi_span lines = cfxi_backend_lines_inside(c, y);
@@ -118,31 +95,13 @@ static void run_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image
         .high = k->posts.high,
     };
     k->line(&t);
-    if (k->posts.rest < p->num_posts)
-        finish_line(k, r, image, y, t.y);
-}
-
-typedef struct running {
-    const depthwise_kernel *k;
-    const cfxi_run *r;
-} running;
-
-static void run_lines(void *ctx, int64_t begin, int64_t end)
-{
-    const running *w = ctx;
-    const int64_t lines = w->k->head.problem.conv.out[1];
-    for (int64_t i = begin; i < end; i++)
-        run_line(w->k, w->r, i / lines, i % lines);
+    cfxi_backend_finish_line(p, r, k->posts.rest, image, y, t.y);
 }
 
 static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *err)
 {
-    const cfxi_conv *c = &kernel->problem.conv;
-    running w = {(const depthwise_kernel *)kernel, r};
-    const int64_t line = c->out[2] * c->groups * c->kernel[1] * c->kernel[2];
-    const int64_t grain = (1 << 16) / (line > 0 ? line : 1) + 1;  /* worth waking a thread */
     (void)err;
-    cfxi_rt_parallel(r->rt, c->batch * c->out[1], grain, run_lines, &w);
+    cfxi_backend_each_line(kernel, r, run_line);
     return CFX_OK;
 }
 

@@ -4,7 +4,7 @@
  * fewer lines and places. With AVX512_VNNI, blocks of 64 channels are multiplied as bytes, where
  * x is unsigned and weights have no zero points; what is left, and all else, in floats.
  */
-#include "backend_impl.h"
+#include "pieces.h"
 
 #include "runtime/kernels/depthwise/depthwise_bytes.h"
 #include "runtime/kernels/depthwise/depthwise_vnni.h"
@@ -174,21 +174,10 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* The posts, on a line. */
-static void finish_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y,
-                        float *line)
+static void run_line(const cfxi_kernel *kernel, const cfxi_run *r, int64_t image, int64_t y)
 {
-    const cfxi_problem *p = &k->head.problem;
-    int64_t offset[CFXI_MOST_POSTS];
-    for (size_t s = 0; s < p->num_posts; s++)
-        offset[s] = image * p->posts[s].rows[0] + y * p->posts[s].rows[1];
-    cfxi_backend_finish_rows(p, r, 0, line, p->conv.out[2], p->conv.ys[4], p->conv.groups, 2,
-                             offset);
-}
-
-static void run_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image, int64_t y)
-{
-    const cfxi_problem *p = &k->head.problem;
+    const depthwise_kernel *k = (const depthwise_kernel *)kernel;
+    const cfxi_problem *p = &kernel->problem;
     const cfxi_conv *c = &p->conv;
     const cfxi_integers *q = &p->integers;
     const cfxi_span lines = cfxi_backend_lines_inside(c, y);
@@ -228,31 +217,13 @@ static void run_line(const depthwise_kernel *k, const cfxi_run *r, int64_t image
         .other_pixel = q->other_rows[2],
     };
     k->line(&t);
-    if (p->num_posts > 0)
-        finish_line(k, r, image, y, r->out + out);
-}
-
-typedef struct running {
-    const depthwise_kernel *k;
-    const cfxi_run *r;
-} running;
-
-static void run_lines(void *ctx, int64_t begin, int64_t end)
-{
-    const running *w = ctx;
-    const int64_t lines = w->k->head.problem.conv.out[1];
-    for (int64_t i = begin; i < end; i++)
-        run_line(w->k, w->r, i / lines, i % lines);
+    cfxi_backend_finish_line(p, r, 0, image, y, r->out + out);
 }
 
 static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *err)
 {
-    const cfxi_conv *c = &kernel->problem.conv;
-    running w = {(const depthwise_kernel *)kernel, r};
-    const int64_t line = c->out[2] * c->groups * c->kernel[1] * c->kernel[2];
-    const int64_t grain = (1 << 16) / (line > 0 ? line : 1) + 1;  /* worth waking a thread */
     (void)err;
-    cfxi_rt_parallel(r->rt, c->batch * c->out[1], grain, run_lines, &w);
+    cfxi_backend_each_line(kernel, r, run_line);
     return CFX_OK;
 }
 

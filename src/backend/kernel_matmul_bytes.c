@@ -6,7 +6,7 @@
  * their numbers lie apart. As in kernel_bytes.c, numbers of the wrong kind are moved by 128, and
  * zero points become sums of columns and of rows.
  */
-#include "backend_impl.h"
+#include "pieces.h"
 
 #pragma GCC optimize("O3")  /* loops over bytes become vectors */
 
@@ -327,8 +327,7 @@ static void release(cfxi_kernel *k) { cfxi_base_free(k->allocator, k, k->bytes);
 static void print(const cfxi_kernel *kernel, cfxi_out *out)
 {
     const matmul_kernel *k = (const matmul_kernel *)kernel;
-    cfxi_base_out_printf(out, "integer matmul, %s tiles of %d x %d", k->bytes->name,
-                         k->tiling.rows, k->tiling.panels * CFXI_PANEL);
+    cfxi_backend_print_tiles(&kernel->problem, "integer ", k->bytes->name, k->tiling, out);
 }
 
 const cfxi_backend cfxi_backend_matmul_bytes = {"built-in, int8", query, prepare,

@@ -45,7 +45,7 @@ static int class_of(size_t size, size_t *block)
 
 static void drain(recycler *r)
 {
-    for (int k = 0; k < CLASSES; k++) {
+    for (int k = 0; k < CLASSES && atomic_load(&r->kept) > 0; k++) {
         const size_t base = (size_t)1 << (SMALLEST + k / STEPS);
         const size_t block = base + (size_t)(k % STEPS + 1) * (base / STEPS);
         for (int i = 0; i < SLOTS; i++) {

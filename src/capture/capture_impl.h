@@ -69,6 +69,7 @@ struct cfx_module {
     cfxi_vec members;          /* of cfxi_member *, in the order in which they were added */
     cfxi_hash_set by_name;     /* the same */
     cfxi_hash_key key;         /* of its names there */
+    _Atomic(cfx_runtime *) runtime; /* of one thread, for what passes compute; NULL: none yet */
 };
 
 static inline cfxi_member *cfxi_capture_member_at(const cfx_module *m, size_t i)

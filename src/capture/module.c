@@ -58,6 +58,7 @@ void cfx_module_release(cfx_module *m)
     cfxi_base_set_free(&m->by_name, m->allocator);
     free_text(m->allocator, m->name);
     cfx_graph_release(m->graph);
+    cfx_runtime_free(atomic_load(&m->runtime));
     cfxi_base_free(m->allocator, m, sizeof *m);
 }
 

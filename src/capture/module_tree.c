@@ -221,11 +221,25 @@ static cfx_status copy(void *ctx, const char *from, const char *to, cfx_error *e
 
 enum { MOST_ARGS = 32 };
 
+/* One for all calls: each would keep its memory as long as there are results from it. */
+static cfx_runtime *runtime_of(cfx_module *root, cfx_error *err)
+{
+    const cfx_runtime_options options = {.allocator = root->allocator, .threads = 1};
+    cfx_runtime *other = NULL;
+    cfx_runtime *found = atomic_load(&root->runtime);
+    if (found)
+        return found;
+    cfx_runtime *made = cfx_runtime_new(&options, err);
+    if (!made || atomic_compare_exchange_strong(&root->runtime, &other, made))
+        return made;
+    cfx_runtime_free(made);
+    return other;
+}
+
 static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args, size_t n,
                       cfx_error *err)
 {
-    const cfx_module *root = ctx;
-    const cfx_runtime_options options = {.allocator = root->allocator, .threads = 1};
+    cfx_module *root = ctx;
     cfx_datum data[MOST_ARGS];
     cfx_datum result = cfx_datum_invalid();
     cfx_value v = cfx_value_invalid();
@@ -238,7 +252,7 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
         data[made] = cfxi_capture_datum_of_value(args[made], root->allocator, err);
         good = data[made].kind != CFX_DATUM_INVALID;
     }
-    cfx_runtime *rt = good ? cfx_runtime_new(&options, err) : NULL;
+    cfx_runtime *rt = good ? runtime_of(root, err) : NULL;
     if (rt)
         result = cfx_operator_run(rt, op, data, n, err);
     if (result.kind != CFX_DATUM_INVALID)
@@ -246,7 +260,6 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     cfx_datum_release(result);
     for (size_t i = 0; i < made; i++)
         cfx_datum_release(data[i]);
-    cfx_runtime_free(rt);
     return v;
 }
 

@@ -237,18 +237,26 @@ static void fill_agenda(const cfxi_plan *plan, agenda *g)
     }
 }
 
-static cfx_status place_in_order(cfxi_plan *plan, const agenda *g, cfx_error *err)
+/* *least: the most bytes that are needed at one time; no order of places does with less. */
+static cfx_status place_in_order(cfxi_plan *plan, const agenda *g, size_t *least, cfx_error *err)
 {
     arena a = {.plan = plan};
+    size_t live = 0;
+    *least = 0;
     if (!cfxi_base_vec_reserve(&a.holes, plan->memories.size + 1, sizeof(hole), plan->allocator))
         return cfxi_base_nomem(err);
     for (size_t i = 0; i < plan->steps.size; i++) {
-        for (uint32_t k = g->begins[i]; k != CFXI_NONE; k = g->next_begin[k])
-            cfxi_plan_memory(plan, k)->offset =
-                take_hole(&a, rounded(cfxi_plan_memory(plan, k)->size + 1));
-        for (uint32_t k = g->ends[i]; k != CFXI_NONE; k = g->next_end[k])
-            leave_hole(&a, cfxi_plan_memory(plan, k)->offset,
-                       rounded(cfxi_plan_memory(plan, k)->size + 1));
+        for (uint32_t k = g->begins[i]; k != CFXI_NONE; k = g->next_begin[k]) {
+            const size_t size = rounded(cfxi_plan_memory(plan, k)->size + 1);
+            cfxi_plan_memory(plan, k)->offset = take_hole(&a, size);
+            live += size;
+        }
+        *least = live > *least ? live : *least;
+        for (uint32_t k = g->ends[i]; k != CFXI_NONE; k = g->next_end[k]) {
+            const size_t size = rounded(cfxi_plan_memory(plan, k)->size + 1);
+            leave_hole(&a, cfxi_plan_memory(plan, k)->offset, size);
+            live -= size;
+        }
     }
     plan->arena = a.end;
     cfxi_base_vec_free(&a.holes, sizeof(hole), plan->allocator);
@@ -363,8 +371,9 @@ cfx_status cfxi_plan_lay_out(cfxi_plan *plan, cfx_error *err)
         return cfxi_base_nomem(err);
     agenda g = {room, room + steps, room + 2 * steps, room + 2 * steps + memories};
     fill_agenda(plan, &g);
-    cfx_status status = place_in_order(plan, &g, err);
-    if (status == CFX_OK)
+    size_t least;
+    cfx_status status = place_in_order(plan, &g, &least, err);
+    if (status == CFX_OK && plan->arena > least)
         status = place_by_size(plan, err);
     follow_places(plan);
     place_parts(plan);

@@ -123,10 +123,11 @@ static void count_again(void *ctx, const float *x, int64_t n)
 
 /* ---- other ranges --------------------------------------------------------------------------- */
 
-/* The i-th of n numbers from `low` to `high`, as torch.linspace has it: from both ends. */
+/* The i-th of n numbers from `low` to `high`, as torch.linspace has it: from both ends, rounded
+ * once. */
 static float spaced(float low, float high, float step, int64_t n, int64_t i)
 {
-    return i < n / 2 ? low + step * (float)i : high - step * (float)(n - i - 1);
+    return i < n / 2 ? fmaf(step, (float)i, low) : fmaf(-step, (float)(n - i - 1), high);
 }
 
 /* Each bin is divided into some of equal weight, each of which goes to the new bin that its middle

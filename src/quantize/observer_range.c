@@ -134,12 +134,12 @@ static void widen(float *low, float *high, float to_low, float to_high)
 static void take(cfx_observer *o, size_t i)
 {
     const float low = o->now_low[i], high = o->now_high[i];
-    const float part = o->spec.observer == CFX_OBSERVE_EACH_RUN ? 1 : (float)o->spec.averaging;
+    const float part = (float)o->spec.averaging;
     if (low > high)
         return;
     if (o->spec.observer == CFX_OBSERVE_MIN_MAX || o->low[i] > o->high[i]) {
         widen(&o->low[i], &o->high[i], low, high);
-    } else if (part == 1) {
+    } else if (o->spec.observer == CFX_OBSERVE_EACH_RUN) {
         o->low[i] = low;
         o->high[i] = high;
     } else {

@@ -4,6 +4,7 @@
 #include "ops/ops_impl.h"
 
 #include <cfx/embed/location.h>
+#include <cfx/embed/quantize.h>
 
 /* The texts that a call points to, while it is looked at. */
 typedef struct texts {
@@ -103,4 +104,23 @@ cfx_status cfxi_quantize_rules_node(const cfx_qrules *r, const cfx_node *n,
     cfx_buffer_free(&t.path);
     cfx_buffer_free(&t.class_name);
     return status;
+}
+
+cfx_status cfx_qrules_each(const cfx_qrules *r, const cfx_graph *g, const cfx_module_tree *modules,
+                           cfx_qconfig_fn *fn, void *ctx, cfx_error *err)
+{
+    CFX_TRY(cfxi_base_expect(r, "rules", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
+    cfxi_quantize_order order = cfxi_quantize_order_new(NULL);
+    cfx_status status = CFX_OK;
+    for (const cfx_node *n = cfx_graph_first(g); n && status == CFX_OK; n = cfx_node_next(n)) {
+        const cfx_qconfig *config;
+        if (cfx_node_op(n) == CFX_OP_PLACEHOLDER || cfx_node_op(n) == CFX_OP_OUTPUT)
+            continue;
+        status = cfxi_quantize_rules_node(r, n, modules, &order, &config, err);
+        if (status == CFX_OK)
+            status = fn(ctx, n, config, err);
+    }
+    cfxi_quantize_order_free(&order);
+    return status == CFX_OK ? CFX_OK : cfxi_base_failed(err, status);
 }

@@ -363,6 +363,33 @@ def test_a_cache_grows_in_place():
     assert copy.deepcopy(fast).state.append
 
 
+pad = torch.nn.functional.pad
+STRIDED = {
+    "turned": torch.randn(3, 4).t(),
+    "permuted": torch.randn(2, 3, 4).permute(2, 0, 1),
+    "channels last": torch.randn(2, 4, 4, 4).contiguous(memory_format=torch.channels_last),
+}
+MOVES = {
+    "pad, nothing": lambda x: pad(x, (0, 0)), "pad, less": lambda x: pad(x, (-1, 0)),
+    "pad, more": lambda x: pad(x, (1, -1)), "pad, value": lambda x: pad(x, (0, 0), value=2.0),
+    "roll": lambda x: x.roll(1, 1), "roll, nothing": lambda x: x.roll(0, 1),
+    "roll, around": lambda x: x.roll((1, x.shape[1]), (0, 1)),
+    "roll, twice": lambda x: x.roll((1, 3), (1, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("given", STRIDED)
+def test_what_moves_elements_has_the_strides_of_pytorch(given, move):
+    x, function = STRIDED[given], MOVES[move]
+    module = type("M", (torch.nn.Module,), {"forward": lambda self, x: function(x)})()
+    graph = cfx.capture(module, x)
+    wanted = function(x)
+    for program in (cfx.lower(graph), cfx.compile(graph, x)):
+        found = program(x)
+        assert torch.equal(found, wanted) and found.stride() == wanted.stride()
+
+
 def test_results_keep_their_strides():
     module, past = Growing().eval(), torch.randn(2, 2, 5, 4)
     fast = cfx.compile(module, torch.randn(2, 1, 8), past)

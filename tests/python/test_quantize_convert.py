@@ -76,12 +76,11 @@ class Branches(nn.Module):
 
 @pytest.mark.parametrize("door", ["capture", "script"])
 def test_control_flow(door):
-    torch.manual_seed(0)
     model, x = Branches().eval(), torch.randn(3, 4)
+    nn.init.zeros_(model.a.bias)  # x and -x go different ways
     gm = cfx.capture(model, x) if door == "capture" else cfx.script(model)
     prepared = calibrated(gm, (x,))
     prepared(-x)  # the other branch
-    assert (model.a(x).sum() > 0) != (model.a(-x).sum() > 0)
     region = next(v for n in prepared.graph.nodes for v in n.args if isinstance(v, cfx.Graph)
                   and any(m.target == "b" for m in v.nodes))  # fmt: skip
     assert sum("activation_post" in str(n.target) for n in region.nodes) == 2

@@ -209,6 +209,32 @@ def test_sums_that_may_overflow_stay_float():
     torch.testing.assert_close(cfx.compile(gm)(x), cfx.lower(gm)(x))
 
 
+def test_what_stays_float_is_told():
+    from cfx.quantize.integers import stays_float
+
+    class Model(nn.Module):
+        def forward(self, x):
+            quantized = torch.ops.quantized_decomposed
+            x = quantized.quantize_per_tensor.default(x, 0.5, 3, 0, 255, torch.uint8)
+            x = quantized.dequantize_per_tensor.default(x, 0.5, 3, 0, 255, torch.uint8)
+            return torch.softmax(torch.relu(x), 1) + torch.tanh(x)
+
+    import torch.ao.quantization.fx._decomposed  # registers quantized_decomposed
+
+    found = stays_float(cfx.symbolic_trace(Model()))
+    first = Model.forward.__code__.co_firstlineno
+    assert [(f.node, f.line - first, f.why) for f in found] == [
+        ("softmax", 4, "this operator has no integer form for such inputs"),
+        ("tanh", 4, "its result is not quantized"),
+    ]
+    assert found[0].file == __file__
+    wide = layer(70000)
+    assert [f.why for f in stays_float(wide)] == [
+        "its sums have so many products that they may exceed 32 bits"]
+    with pytest.raises(TypeError):
+        stays_float(3)
+
+
 def test_weights_are_shared_and_programs_of_other_files_are_integers_too(tmp_path):
     gm = module(f"""q = quantize_per_tensor(%x, 0.5, 3, {U8})
                     d = dequantize_per_tensor(%q, 0.5, 3, {U8})
@@ -226,6 +252,97 @@ def test_weights_are_shared_and_programs_of_other_files_are_integers_too(tmp_pat
     loaded = cfx.runtime.load(tmp_path / "q.cfx")
     assert torch.equal(wanted, torch.as_tensor(loaded(x)))
     assert torch.equal(wanted, cfx.compile(gm)(x))
+
+
+def test_branches_and_loops():
+    grid = "0.5, 3, 0, 255, torch.uint8"
+    region = """graph {{
+      %q = placeholder[target=q]()
+      %d = call_function[target=cfx.ops.dequantize_per_tensor](%q, {grid})
+      %w = get_attr[target=w]()
+      %e = call_function[target=cfx.ops.dequantize_per_tensor](%w, {scale}, 0, -128, 127, \
+torch.int8)
+      %y = call_function[target=cfx.ops.linear](%d, %e)
+      %r = call_function[target=cfx.ops.quantize_per_tensor](%y, {grid})
+      output(%r)
+    }}"""
+    text = f"""graph():
+  %x = placeholder[target=x]()
+  %yes = placeholder[target=yes]()
+  %q = call_function[target=cfx.ops.quantize_per_tensor](%x, {grid})
+  %c = call_function[target=cfx.cond](%yes, {region.format(grid=grid, scale=0.25)}, \
+{region.format(grid=grid, scale=0.5)}, (%q,))
+  %z = call_function[target=cfx.ops.dequantize_per_tensor](%c, {grid})
+  output(%z)
+"""
+    gm = cfx.GraphModule({"w": torch.randint(-9, 9, (4, 4), dtype=torch.int8)}, cfx.parse(text))
+    x = torch.randn(3, 4) * 4
+    for yes in (True, False):
+        assert torch.equal(cfx.compile(gm)(x, yes), cfx.lower(gm)(x, yes))
+    cfx.passes.run(gm, "integers")
+    text = cfx.text(gm.graph)
+    assert text.count("cfx.ops.integer_linear") == 2 and "cfx.ops.linear" not in text
+
+
+def test_ranks_that_only_a_run_tells():
+    both = f"""q = quantize_per_tensor(%x, 0.5, 3, {U8})
+               d = dequantize_per_tensor(%q, 0.5, 3, {U8})
+               """
+    end = f"r = quantize_per_tensor(%y, 4.0, 3, {U8})"
+    gm = module(both + "y = matmul(%d, %d)\n" + end)
+    for x in (torch.randn(7), torch.randn(4, 4), torch.randn(2, 3, 4, 4)):
+        assert torch.equal(cfx.compile(gm)(x), cfx.lower(gm)(x))
+    gm = module(both + "e = dequantize_per_tensor(%w, 0.5, 3, -128, 127, torch.int8)\n"
+                "y = conv2d(%d, %e)\n" + end,
+                {"w": torch.randint(-128, 127, (2, 3, 2, 2), dtype=torch.int8)})
+    for x in (torch.randn(3, 7, 7), torch.randn(2, 3, 7, 7)):
+        assert torch.equal(cfx.compile(gm)(x), cfx.lower(gm)(x))
+
+
+# ---- weights alone, and scales of each run -------------------------------------------------------
+
+
+def check_linear(gm, x, row):
+    assert rows(gm) == [row]
+    torch.testing.assert_close(cfx.compile(gm)(x), cfx.lower(gm)(x), rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("zero", [0, 5])
+def test_weights_alone(zero):
+    state = {"w": torch.randint(-128, 128, (8, 33), dtype=torch.int8), "s": torch.rand(8) / 9,
+             "z": torch.full((8,), zero), "b": torch.randn(8)}  # fmt: skip
+    gm = module("""e = dequantize_per_channel(%w, %s, %z, 0, -128, 127, torch.int8)
+                   y = linear(%x, %e, %b)""", state)
+    check_linear(gm, torch.randn(3, 33), "weight_linear")
+    gm = module(f"""e = dequantize_per_tensor(%w, 0.125, {zero}, -128, 127, torch.int8)
+                    y = linear(%x, %e)""", {"w": state["w"]})
+    assert rows(gm)[-1] == "weight_linear"
+    torch.testing.assert_close(cfx.compile(gm)(x := torch.randn(2, 3, 33)), cfx.lower(gm)(x))
+
+
+@pytest.mark.parametrize("zeros", ["None", "%z"])
+def test_weights_of_four_bits(zeros):
+    gm = module(f"""u = unpack_int4(%w, 63)
+                    e = dequantize_per_channel_group(%u, %s, {zeros}, -8, 7, torch.int8, 21,
+                                                     torch.float32)
+                    y = linear(%x, %e, %b)""".replace(",\n" + " " * 53, ", "),
+                {"w": torch.randint(0, 256, (8, 32), dtype=torch.uint8), "s": torch.rand(8, 3),
+                 "z": torch.randint(-8, 8, (8, 3)), "b": torch.randn(8)})  # fmt: skip
+    check_linear(gm, torch.randn(3, 63), "weight_linear")
+
+
+@pytest.mark.parametrize("name", ["default_dynamic_qconfig", "per_channel_dynamic_qconfig"])
+def test_scales_of_each_run(name):
+    import torch.ao.quantization as ao
+
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
+    mapping = ao.QConfigMapping().set_global(getattr(ao, name))
+    reference = converted(model, mapping, lambda: torch.randn(2, 16))
+    x = torch.randn(5, 16)
+    gm = cfx.interop.from_torch(reference)
+    program = cfx.compile(gm)
+    torch.testing.assert_close(program(x), reference(x))
+    assert program.plans.count("dynamic_linear") >= 2
 
 
 # ---- models that torch.ao converts ---------------------------------------------------------------

@@ -121,3 +121,20 @@ def test_what_a_session_keeps_grows_in_place(tmp_path):
     assert len(places) < 12  # not 60: the room for more doubles
     for a, b in known:  # what was given stays as it was
         assert torch.allclose(a, b, atol=1e-5)
+
+
+@KNOWN
+def test_constants_that_are_folded_take_little_memory():
+    """The runtime that computes them, with the memory it keeps, is one for all."""
+    graph = cfx.Graph()
+    y = graph.placeholder("x")
+    for i in range(1000):
+        full = graph.call_function(torch.full, ((2,), float(i)))
+        y = graph.call_function(torch.add, (y, full))
+    graph.output(y)
+    module = cfx.GraphModule(torch.nn.Module(), graph)
+    program = cfx.lower(module)
+    before = mapped_bytes("[heap]")
+    program._freeze(None, False, None, "float32", False)
+    assert mapped_bytes("[heap]") - before < 12 << 20  # not 40 KB for each
+    assert torch.allclose(program(torch.zeros(2)), torch.full((2,), 999 * 500.0))

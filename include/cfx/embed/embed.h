@@ -24,6 +24,7 @@
 #include <cfx/embed/partition.h>
 #include <cfx/embed/pass.h>
 #include <cfx/embed/placement.h>
+#include <cfx/embed/quantize.h>
 #include <cfx/embed/repeated.h>
 #include <cfx/embed/runtime.h>
 #include <cfx/embed/script.h>

@@ -1,6 +1,7 @@
 /* module.c - cfx._core: module state, errors, registration of the Python glue. */
 #include "capture/capture.h"
 #include "capture/capture_entry.h"
+#include "quantize/quantizing.h"
 #include "script/scripting.h"
 
 PyMODINIT_FUNC PyInit__core(void);
@@ -271,6 +272,8 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->SymbolType, &symbol_spec, NULL) < 0 || numbers_init(st) < 0 ||
         add_type(module, &st->GuardsType, &guards_spec, NULL) < 0 ||
         add_type(module, &st->EntryType, &entry_spec, NULL) < 0 ||
+        add_type(module, &st->ObserverType, &observer_spec, NULL) < 0 ||
+        add_type(module, &st->RulesType, &rules_spec, NULL) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);

@@ -46,7 +46,7 @@
     X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)  \
     X(RecorderType) X(NumberType) X(SymbolType) X(number_functions) X(witness_class) X(int_class)  \
     X(float_class) X(symbol_classes) X(capture_torch) X(capture_describe) X(GuardsType) \
-    X(EntryType)
+    X(EntryType) X(ObserverType) X(RulesType)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -408,6 +408,8 @@ typedef struct module_view {
 /* False with an exception if `root` is no nn.Module; modules_done is due in any case. */
 bool modules_over(module_state *st, PyObject *root, module_view *view);
 void modules_done(module_view *view);
+/* "torch.nn.Conv2d": the name under which torch.nn has the class, or its own. A new reference. */
+PyObject *module_class_name(PyObject *class);
 
 /* ---- running graphs (interpreter.c) -------------------------------------------------------- */
 

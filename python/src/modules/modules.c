@@ -118,8 +118,7 @@ static int is_as_its_class(const module_state *st, PyObject *module)
     return plain;
 }
 
-/* "torch.nn.Conv2d": the name under which torch.nn has the class, or its own. */
-static PyObject *public_name(PyObject *class)
+PyObject *module_class_name(PyObject *class)
 {
     PyObject *nn = loaded_module("torch.nn");
     PyObject *name = PyObject_GetAttrString(class, "__name__");
@@ -140,7 +139,7 @@ static PyObject *name_of_class(module_view *tree, PyObject *class)
     PyObject *name = PyDict_GetItemWithError(tree->names, class);
     if (name || PyErr_Occurred())
         return name;
-    name = public_name(class);
+    name = module_class_name(class);
     int failed = name ? PyDict_SetItem(tree->names, class, name) : -1;
     Py_XDECREF(name);
     return failed ? NULL : name;

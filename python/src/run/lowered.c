@@ -6,6 +6,7 @@
 #include <cfx/effect.h>
 #include <cfx/freeze.h>
 #include <cfx/lower.h>
+#include <cfx/quantize.h>
 
 /* ---- lowering ------------------------------------------------------------------------------ */
 
@@ -64,6 +65,31 @@ static PyObject *py_lower(PyObject *module, PyObject *args)
         return job.found;
     Py_XDECREF(job.found);
     return raise_cfx(&err);
+}
+
+/* _integers(graph, root): the pass `integers` on a lowered graph, in place. Returns what stays
+ * float, as _lower does what is in the way. */
+static PyObject *py_integers(PyObject *module, PyObject *args)
+{
+    module_state *st = PyModule_GetState(module);
+    PyObject *graph, *root;
+    cfx_error err = {0};
+    module_view view = {0};
+    if (!PyArg_ParseTuple(args, "OO:_integers", &graph, &root))
+        return NULL;
+    if (!is_graph(st, graph))
+        return PyErr_Format(PyExc_TypeError, "_integers needs a Graph");
+    lower_job job = {PyList_New(0), NULL};
+    cfx_status status = CFX_E_HOST;
+    if (job.found && modules_over(st, root, &view)) {
+        const cfx_integers_options options = {.each = note_finding, .ctx = &job};
+        status = cfx_graph_integers(((PyGraph *)graph)->g, &view.table, &options, NULL, &err);
+        modules_done(&view);
+    }
+    if (status == CFX_OK && !PyErr_Occurred())
+        return job.found;
+    Py_XDECREF(job.found);
+    return PyErr_Occurred() ? NULL : raise_cfx(&err);
 }
 
 /* The targets of get_attr in `g` and its regions, as keys: no code of the user's runs meanwhile. */
@@ -427,6 +453,7 @@ PyType_Spec program_spec = {
 
 PyMethodDef lower_functions[] = {
     {"_lower", py_lower, METH_VARARGS, NULL},
+    {"_integers", py_integers, METH_VARARGS, NULL},
     {"_written_inputs", py_written_inputs, METH_O, NULL},
     {"_effects", py_effects, METH_O, NULL},
     {"_attributes_read", py_attributes_read, METH_O, NULL},

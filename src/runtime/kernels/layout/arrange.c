@@ -156,6 +156,16 @@ static cfx_status roll_checks(cfxi_call *c, int64_t *shifts, int64_t *dims, size
     return CFX_OK;
 }
 
+/* PyTorch joins two parts, which keeps channels last; where there is only one it makes a contiguous
+ * copy. */
+static bool rolls_each(const cfx_tensor *x, const int64_t *shifts, const int64_t *dims, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (x->size[dims[i]] != 0 && shifts[i] % x->size[dims[i]] == 0)
+            return false;
+    return n > 0;
+}
+
 cfx_status cfxi_rule_roll(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
@@ -164,7 +174,8 @@ cfx_status cfxi_rule_roll(cfxi_call *c)
     size_t n;
     CFX_TRY(roll_checks(c, shifts, dims, &n));
     CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
-    if (!c->infer && n > 0 && cfxi_tensor_is_channels_last(x) && !cfx_tensor_is_contiguous(x))
+    if (!c->infer && rolls_each(x, shifts, dims, n) && cfxi_tensor_is_channels_last(x) &&
+        !cfx_tensor_is_contiguous(x))
         cfxi_rt_channels_last_strides(cfxi_rt_result_at(c, 0));
     return CFX_OK;
 }

@@ -103,6 +103,16 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
     return read_padding(c, a);
 }
 
+/* Then PyTorch copies a part of it, in the order of its strides. */
+static bool adds_nothing(const arguments *a)
+{
+    bool nothing = a->mode == CONSTANT;
+    for (size_t d = 0; nothing && d < a->x->ndim; d++)
+        nothing = a->before[d] <= 0 && a->before[d] > CFX_DIM_UNKNOWN && a->after[d] <= 0 &&
+                  a->after[d] > CFX_DIM_UNKNOWN;
+    return nothing;
+}
+
 cfx_status cfxi_rule_pad(cfxi_call *c)
 {
     arguments a;
@@ -119,6 +129,11 @@ cfx_status cfxi_rule_pad(cfxi_call *c)
                              "size at dimension %zu: padding (%lld, %lld) of input [%s]", d,
                              (long long)a.before[d], (long long)a.after[d],
                              cfxi_rt_shape_of(a.x).text);
+    }
+    if (adds_nothing(&a)) {
+        cfx_tensor part = *a.x;  /* a header */
+        memcpy(part.size, sizes, a.x->ndim * sizeof *sizes);
+        return cfxi_rt_result_like(c, 0, (cfx_dtype)a.x->dtype, &part);
     }
     CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)a.x->dtype, sizes, a.x->ndim));
     if (a.mode != CIRCULAR && cfxi_rt_prefers_channels_last(a.x))
