@@ -358,11 +358,7 @@ static void copy_planes(const bytes_kernel *k, uint8_t *to, const uint8_t *from,
     const bool flips = k->head.problem.integers.x_signed;
     const int64_t plane = k->conv.xs[1];
     if (k->channels > k->conv.in_channels && step == 1) {
-        for (int64_t i = 0; i < n; i++) {
-            const uint32_t all = (from[i] | (uint32_t)from[plane + i] << 8 |
-                                  (uint32_t)from[2 * plane + i] << 16) ^ (flips ? 0x808080 : 0);
-            memcpy(to + i * CFXI_STEP, &all, sizeof all);
-        }
+        k->bytes->interleave(n, from, plane, flips ? MIDDLE : 0, to);
         return;
     }
     for (int64_t i = 0; i < n; i++)
@@ -426,9 +422,10 @@ static void sum_windows(const bytes_kernel *k, const cfxi_piece *at, const uint8
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* `a` is what the window of pixel x of line y sees. */
-static void run_tile(const running *w, const cfxi_piece *at, const uint8_t *a, const int32_t *sums,
-                     int64_t y, int64_t x, int64_t rows, int64_t panel, int64_t panels)
+/* `down` tiles of `rows` rows; `a` is what the window of pixel x of line y sees. */
+static void run_tiles(const running *w, const cfxi_piece *at, const uint8_t *a,
+                      const int32_t *sums, int64_t y, int64_t x, int64_t down, int64_t rows,
+                      int64_t panel, int64_t panels)
 {
     const bytes_kernel *k = w->k;
     const cfxi_conv *c = &k->conv;
@@ -439,6 +436,7 @@ static void run_tile(const running *w, const cfxi_piece *at, const uint8_t *a, c
     const uint8_t *other = q->end.adds
                                ? (const uint8_t *)(const void *)w->r->operands[q->other] : NULL;
     const cfxi_byte_tile t = {
+        .down = down,
         .a = a,
         .a_row = k->across * k->pixel,
         .a_at = k->a_at,
@@ -504,10 +502,14 @@ static void run_piece(const running *w, const cfxi_piece *at, uint8_t *scratch)
     for (int64_t panel = at->first, n; panel < at->stop; panel += n) {
         n = cfxi_tiles_across(k->bytes->most_rows, k->tiling, at->stop - panel);
         for (int64_t y = 0; y < at->last - at->y; y++)
-            for (int64_t x = 0; x < pixels; x += k->tiling.rows)
-                run_tile(w, at, a + y * k->down * k->line + x * k->across * k->pixel,
-                         sums ? sums + y * pixels + x : NULL, at->y + y, at->x + x,
-                         smaller(k->tiling.rows, pixels - x), panel, n);
+            for (int64_t x = 0, step; x < pixels; x += step) {
+                const int64_t down = larger(1, (pixels - x) / k->tiling.rows);
+                const int64_t rows = smaller(k->tiling.rows, pixels - x);
+                step = down * rows;
+                run_tiles(w, at, a + y * k->down * k->line + x * k->across * k->pixel,
+                          sums ? sums + y * pixels + x : NULL, at->y + y, at->x + x, down, rows,
+                          panel, n);
+            }
     }
     if (k->head.problem.num_posts > 0)
         finish(w, at);

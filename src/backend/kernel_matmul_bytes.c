@@ -242,8 +242,13 @@ static void multiply(const matmul_kernel *k, const uint8_t *a, int64_t row, int6
     for (int64_t panel = 0, n; panel < k->panels; panel += n) {
         n = cfxi_tiles_across(k->bytes->most_rows, k->tiling, k->panels - panel);
         const int64_t column = panel * CFXI_PANEL;
-        for (int64_t i = 0; i < rows; i += k->tiling.rows) {
+        int64_t step;
+        for (int64_t i = 0; i < rows; i += step) {
+            const int64_t down = larger(1, (rows - i) / k->tiling.rows);
+            const int64_t each = smaller(k->tiling.rows, rows - i);
+            step = down * each;
             const cfxi_byte_tile t = {
+                .down = down,
                 .a = a + i * row,
                 .a_row = row,
                 .a_at = &at,
@@ -262,7 +267,7 @@ static void multiply(const matmul_kernel *k, const uint8_t *a, int64_t row, int6
                 .c = c + (size_t)(i * c_row + column) * item,
                 .c_row = c_row,
             };
-            k->bytes->tile(&t, (int)smaller(k->tiling.rows, rows - i), (int)n);
+            k->bytes->tile(&t, (int)each, (int)n);
         }
     }
 }

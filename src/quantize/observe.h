@@ -4,12 +4,16 @@
 
 #include "runtime/isa.h"
 
+/* Neighbours that fall into one bin, as zeros do, count beside each other: none waits until the
+ * other has been counted. */
+enum { CFXI_COUNTERS = 4 };
+
 /* The bins that elements fall into: bin i of n has those x for which the whole part of
  * (x - low) * n / width is i; the greatest element falls into the last. */
 typedef struct cfxi_bins {
     float low, width;
     int32_t n;
-    uint32_t *counts;  /* of 4 * n: neighbours count beside each other, so that none waits */
+    uint32_t *counts;  /* CFXI_COUNTERS of each */
 } cfxi_bins;
 
 typedef struct cfxi_observes {

@@ -93,11 +93,11 @@ static void count(const float *x, int64_t n, const cfxi_bins *bins)
     for (; i + LANES <= n; i += LANES) {
         const VI at = __builtin_convertvector((LOAD(x + i) - low) * most / width, VI);
         UNROLL for (int k = 0; k < LANES; k++)
-            counts[4 * (at[k] < last ? at[k] : last) + k % 4]++;
+            counts[CFXI_COUNTERS * (at[k] < last ? at[k] : last) + k % CFXI_COUNTERS]++;
     }
     for (; i < n; i++) {
         const int32_t at = (int32_t)((x[i] - bins->low) * (float)bins->n / bins->width);
-        counts[4 * (at < last ? at : last) + i % 4]++;
+        counts[CFXI_COUNTERS * (at < last ? at : last) + i % CFXI_COUNTERS]++;
     }
 }
 

@@ -89,7 +89,7 @@ static cfx_status check_spec(const cfx_quantize_spec *s, cfx_error *err)
 /* `fresh` is twice as long as the histogram. */
 static size_t histogram_bytes(const cfx_quantize_spec *s)
 {
-    return (size_t)s->bins * (3 * sizeof(float) + 4 * sizeof(uint32_t));
+    return (size_t)s->bins * (3 * sizeof(float) + CFXI_COUNTERS * sizeof(uint32_t));
 }
 
 static bool make_histogram(cfx_observer *o)

@@ -42,17 +42,19 @@ static void flush(counting *c)
     float *fresh = c->o->fresh;
     uint32_t *counts = c->o->counts;
     for (int32_t i = 0; i < c->bins.n && c->counted > 0; i++) {
-        const uint32_t *at = counts + 4 * i;
-        fresh[i] += (float)((uint64_t)at[0] + at[1] + at[2] + at[3]);
+        uint64_t sum = 0;
+        for (int k = 0; k < CFXI_COUNTERS; k++)
+            sum += counts[CFXI_COUNTERS * i + k];
+        fresh[i] += (float)sum;
     }
-    memset(counts, 0, 4 * (size_t)c->bins.n * sizeof *counts);
+    memset(counts, 0, CFXI_COUNTERS * (size_t)c->bins.n * sizeof *counts);
     c->counted = 0;
 }
 
 static void begin(counting *c)
 {
     memset(c->o->fresh, 0, (size_t)c->o->spec.bins * sizeof(float));
-    memset(c->o->counts, 0, 4 * (size_t)c->o->spec.bins * sizeof(uint32_t));
+    memset(c->o->counts, 0, CFXI_COUNTERS * (size_t)c->o->spec.bins * sizeof(uint32_t));
     c->counted = 0;
 }
 
@@ -67,7 +69,7 @@ static int32_t bin_of(const cfxi_bins *bins, double high, float x)
 static void count_exactly(counting *c, const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        c->bins.counts[4 * bin_of(&c->bins, (double)c->limits[1], x[i])]++;
+        c->bins.counts[CFXI_COUNTERS * bin_of(&c->bins, (double)c->limits[1], x[i])]++;
 }
 
 static void count_finite(counting *c, const float *x, int64_t n)

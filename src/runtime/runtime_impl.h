@@ -300,6 +300,16 @@ cfx_datum cfxi_rt_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size
 /* The same where the result is one tensor: a new reference, or NULL. */
 cfx_tensor *cfxi_rt_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
 
+/* Calls that chain (row_chain.c): the reference to x is given up, also if it fails, and NULL gives
+ * NULL. `op` of x and up to 4 more arguments, */
+cfx_tensor *cfxi_rt_then(cfxi_call *c, cfx_operator op, cfx_tensor *x, const cfx_datum *more,
+                         size_t n);
+/* of x and y, which is given up, too, */
+cfx_tensor *cfxi_rt_then_with(cfxi_call *c, cfx_operator op, cfx_tensor *x, cfx_tensor *y);
+/* or of x and a list of at most CFX_MAX_DIMS numbers. */
+cfx_tensor *cfxi_rt_then_list(cfxi_call *c, cfx_operator op, cfx_tensor *x, const int64_t *numbers,
+                              size_t n);
+
 /* Sets the message and returns the status: what is wrong with the arguments. */
 #define cfxi_fail(c, status, ...) cfx_error_set((c)->err, status, __VA_ARGS__)
 
@@ -318,6 +328,11 @@ static inline bool cfxi_rt_can_read(const cfx_tensor *t)
 static inline cfx_tensor *cfxi_rt_tensor(const cfxi_call *c, size_t i)
 {
     return c->args[i].kind == CFX_DATUM_TENSOR ? c->args[i].as.tensor : NULL;
+}
+/* A new reference to argument i; NULL if it is None. */
+static inline cfx_tensor *cfxi_rt_hold(const cfxi_call *c, size_t i)
+{
+    return cfx_tensor_retain(cfxi_rt_tensor(c, i));
 }
 static inline bool cfxi_rt_is_none(const cfxi_call *c, size_t i)
 {

@@ -278,6 +278,23 @@ def test_dynamic(symmetric, tmp_path):
             torch.testing.assert_close(run(path, (x,))[0], model(x), rtol=0, atol=bound)
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_by_token(symmetric, tmp_path):
+    choose = q.choose_qparams_per_token if symmetric else q.choose_qparams_per_token_asymmetric
+
+    def call(x):
+        scale, zero = choose(x, I8)
+        y = q.quantize_per_token(x, scale, zero, -128, 127, I8)
+        return scale, zero, y, q.dequantize_per_token(y, scale, zero, -128, 127, I8, torch.float32)
+
+    path, x = str(tmp_path / "m.onnx"), random(44, 2, 9, 16)
+    x[0, 0], x[0, 1], x[0, 2] = 0, x[0, 1].abs(), -x[0, 2].abs()
+    save(Function(call), (x,), path, 18)
+    for got, want in zip(run(path, (x,)), call(x)):
+        assert got.dtype == want.dtype
+        torch.testing.assert_close(got.double(), want.double(), rtol=1e-6, atol=1e-7)
+
+
 # ---- files of others
 
 

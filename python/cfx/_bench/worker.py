@@ -12,6 +12,7 @@ The worker loads the model, runs it once and says so:
 
     {"ready": seconds from the file to something that can be called, "first": of the first run,
      "begun", "ended": when that was, by a clock that all processes have in common,
+     "cpu": the processor time that it has taken until then,
      "before": bytes in memory before it loaded, "after": after that run, "how": what was used}
 
 or {"missing": why} if the engine cannot be had, {"failed": why} if it cannot run the model. Then
@@ -205,11 +206,11 @@ def run_for(run, seconds, least):
 def begin(load):
     before, start = resident(), time.perf_counter()
     run, how = load()
-    begun = time.perf_counter()
+    begun, cpu = time.perf_counter(), time.process_time()
     run()
     ended = time.perf_counter()
-    return run, {"ready": begun - start, "first": ended - begun, "begun": begun, "ended": ended,
-                 "before": before, "after": resident(), "how": how}
+    return run, {"ready": begun - start, "first": ended - begun, "begun": begun, "cpu": cpu,
+                 "ended": ended, "before": before, "after": resident(), "how": how}
 
 
 def main():

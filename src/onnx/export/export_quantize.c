@@ -368,3 +368,37 @@ cfxi_ev *cfxi_export_choose_qparams_symmetric(cfxi_export_call *c)
     scale = NODE("Max", scale, LIKE(scale, cfxi_export_float(c, EPS)));
     return pair(c, scale, INT(c->full[4].as.i == CFX_DTYPE_UINT8 ? 128 : 0));
 }
+
+/* The least or greatest element of each row. */
+static cfxi_ev *row_end(cfxi_export_call *c, const char *reduce, cfxi_ev *x)
+{
+    const int64_t last = c->args[INPUT]->rank - 1;
+    return cfxi_export_reduce(c, reduce, x, &last, last >= 0, true);
+}
+
+cfxi_ev *cfxi_export_choose_qparams_per_token(cfxi_export_call *c)
+{
+    cfxi_ev *x = NODE("Abs", CAST(ARG(INPUT), CFX_DTYPE_FLOAT32));
+    x = row_end(c, "ReduceMax", x);
+    x = NODE("Div", NODE("Max", x, LIKE(x, 1e-5)), LIKE(x, 127));
+    cfxi_ev *both[] = {x, cfxi_export_filled(c, SHAPE(x), CFX_DTYPE_FLOAT32, 0)};
+    return cfxi_export_list(c->x, both, 2);
+}
+
+/* The zero point is from the end whose error is smaller. */
+cfxi_ev *cfxi_export_choose_qparams_per_token_asymmetric(cfxi_export_call *c)
+{
+    cfxi_ev *x = CAST(ARG(INPUT), CFX_DTYPE_FLOAT32);
+    cfxi_ev *low = NODE("Min", row_end(c, "ReduceMin", x), LIKE(x, 0));
+    cfxi_ev *high = NODE("Max", row_end(c, "ReduceMax", x), LIKE(x, 0));
+    cfxi_ev *scale = NODE("Div", NODE("Sub", high, low), LIKE(x, 255));
+    scale = NODE("Max", scale, LIKE(x, 0x1p-23));
+    low = NODE("Sub", LIKE(x, -128), NODE("Div", low, scale));
+    high = NODE("Sub", LIKE(x, 127), NODE("Div", high, scale));
+    /* PyTorch asks if -128 + least + 127 + most > 0, in steps: that is -2 - (low + high). */
+    cfxi_ev *is_low = NODE("Less", NODE("Add", low, high), LIKE(x, -2));
+    cfxi_ev *zero = NODE("Where", is_low, low, high);
+    zero = NODE("Round", NODE("Clip", zero, LIKE(x, -128), LIKE(x, 127)));
+    cfxi_ev *both[] = {CAST(scale, CFX_DTYPE_FLOAT64), CAST(zero, CFX_DTYPE_INT64)};
+    return cfxi_export_list(c->x, both, 2);
+}

@@ -520,10 +520,11 @@ static void check_text(cfx_operator op, const char *args, const char *want)
     for (const char *s = args; *s; s += strspn(s, ";")) {
         const size_t size = strcspn(s, ";");
         const int64_t two[] = {2, 2, 0, 0};
-        data[n++] = memcmp(s, "pair", 4) == 0   ? ints(2, two)
-                    : memcmp(s, "none", 4) == 0 ? ints(2, two + 2)
-                    : memcmp(s, "uint8", size) == 0 ? cfx_datum_dtype(CFX_DTYPE_UINT8)
-                                                    : cfx_datum_parse(dims, s, size, NULL, &err);
+        const bool is_type = size == 5 && strncmp(s, "uint8", size) == 0;
+        data[n++] = strncmp(s, "pair", 4) == 0   ? ints(2, two)
+                    : strncmp(s, "none", 4) == 0 ? ints(2, two + 2)
+                    : is_type ? cfx_datum_dtype(CFX_DTYPE_UINT8)
+                              : cfx_datum_parse(dims, s, size, NULL, &err);
         CHECK_STR_EQ("", err.message);
         s += size;
     }

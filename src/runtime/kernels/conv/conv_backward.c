@@ -42,15 +42,6 @@ static cfx_datum list_of(cfxi_call *c, const int64_t *numbers, size_t n)
     return cfx_datum_seq(CFX_DATUM_LIST, items, n, c->rt->allocator, c->err);
 }
 
-static cfx_tensor *then_list(cfxi_call *c, cfx_operator op, cfx_tensor *x, const int64_t *numbers,
-                             size_t n)
-{
-    cfx_datum list = list_of(c, numbers, n);
-    cfx_tensor *y = then(c, op, x, list);
-    cfx_datum_release(list);
-    return y;
-}
-
 static cfx_tensor *swap(cfxi_call *c, cfx_tensor *x, int64_t a, int64_t b)
 {
     const cfx_datum args[] = {cfx_datum_tensor(x), cfx_datum_int(a), cfx_datum_int(b)};
@@ -110,7 +101,7 @@ static cfx_tensor *flat(cfxi_call *c, cfx_tensor *x)
     int64_t sizes[2] = {x ? x->size[0] : 0, 1};
     for (size_t d = 1; x && d < x->ndim; d++)
         sizes[1] = cfx_dim_mul(c->dims, sizes[1], x->size[d], c->err);
-    return then_list(c, CFX_OPID_reshape, x, sizes, 2);
+    return cfxi_rt_then_list(c, CFX_OPID_reshape, x, sizes, 2);
 }
 
 static cfx_tensor *by_columns(cfxi_call *c, const gradients *g)
@@ -132,7 +123,7 @@ static cfx_tensor *by_columns(cfxi_call *c, const gradients *g)
     y = across ? then(c, CFX_OPID_matmul, y, cfx_datum_tensor(across)) : NULL;
     cfx_tensor_release(across);
     cfx_tensor_release(columns);
-    return then_list(c, CFX_OPID_reshape, y, g->weight->size, g->weight->ndim);
+    return cfxi_rt_then_list(c, CFX_OPID_reshape, y, g->weight->size, g->weight->ndim);
 }
 
 /* The channels of each group to the front, and the groups of the batch in their place. */
@@ -147,10 +138,10 @@ static cfx_tensor *turned(cfxi_call *c, const gradients *g)
         sizes[3 + d] = joined[2 + d] = x->size[2 + d];
         order[3 + d] = (int64_t)(3 + d);
     }
-    cfx_tensor *y = then_list(c, CFX_OPID_reshape, cfx_tensor_retain((cfx_tensor *)x), sizes,
-                              3 + g->n);
-    y = then_list(c, CFX_OPID_permute, y, order, 3 + g->n);
-    return then_list(c, CFX_OPID_reshape, y, joined, 2 + g->n);
+    cfx_tensor *y = cfx_tensor_retain((cfx_tensor *)x);
+    y = cfxi_rt_then_list(c, CFX_OPID_reshape, y, sizes, 3 + g->n);
+    y = cfxi_rt_then_list(c, CFX_OPID_permute, y, order, 3 + g->n);
+    return cfxi_rt_then_list(c, CFX_OPID_reshape, y, joined, 2 + g->n);
 }
 
 static cfx_tensor *by_convolution(cfxi_call *c, const gradients *g)
@@ -203,7 +194,7 @@ static cfx_status read(cfxi_call *c, gradients *g)
 static cfx_tensor *bias_gradient(cfxi_call *c, const gradients *g)
 {
     static const int64_t dims[] = {0, 2, 3, 4};
-    return then_list(c, CFX_OPID_sum, cfx_tensor_retain(cfxi_rt_tensor(c, GRAD)), dims, g->n + 1);
+    return cfxi_rt_then_list(c, CFX_OPID_sum, cfxi_rt_hold(c, GRAD), dims, g->n + 1);
 }
 
 cfx_status cfxi_rule_convolution_backward(cfxi_call *c)

@@ -17,42 +17,12 @@ bool cfxi_linalg_multi_head_has_parts(const cfxi_call *c)
            (!mask || mask->ndim == 2) && cfxi_tensor_numel(q) > 0;
 }
 
-/* A call whose first argument is given up; the others are borrowed. */
-static cfx_tensor *then(cfxi_call *c, cfx_tensor *x, cfx_operator op, const cfx_datum *rest,
-                        size_t n)
-{
-    cfx_datum args[4] = {cfx_datum_tensor(x)};
-    if (!x)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        args[i + 1] = rest[i];
-    cfx_tensor *result = cfxi_rt_sub_tensor(c, op, args, n + 1);
-    cfx_tensor_release(x);
-    return result;
-}
-
-static cfx_tensor *with_list(cfxi_call *c, cfx_tensor *x, cfx_operator op, const int64_t *numbers,
-                             size_t n)
-{
-    cfx_datum items[4];
-    for (size_t i = 0; i < n; i++)
-        items[i] = cfx_datum_int(numbers[i]);
-    const cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, items, n, c->rt->allocator, c->err);
-    cfx_tensor *result = NULL;
-    if (list.kind != CFX_DATUM_INVALID)
-        result = then(c, x, op, &list, 1);
-    else
-        cfx_tensor_release(x);
-    cfx_datum_release(list);
-    return result;
-}
-
 /* Rows [first, first + n) of an argument; NULL if there is none, or with c->err set. */
 static cfx_tensor *rows_of(cfxi_call *c, size_t arg, int64_t first, int64_t n)
 {
     cfx_tensor *t = cfxi_rt_tensor(c, arg);
     const cfx_datum rest[] = {cfx_datum_int(0), cfx_datum_int(first), cfx_datum_int(n)};
-    return t ? then(c, cfx_tensor_retain(t), CFX_OPID_narrow, rest, 3) : NULL;
+    return t ? cfxi_rt_then(c, CFX_OPID_narrow, cfx_tensor_retain(t), rest, 3) : NULL;
 }
 
 /* [N, S, parts * E]: `parts` projections at once, those that follow number `first`. */
@@ -67,8 +37,8 @@ static cfx_tensor *project(cfxi_call *c, size_t arg, int64_t first, int64_t part
                               bias ? cfx_datum_tensor(bias) : cfx_datum_none()};
     cfx_tensor *turned =
         w && c->err->status == CFX_OK
-            ? then(c, cfx_tensor_retain(x), CFX_OPID_transpose, swap, 2) : NULL;
-    cfx_tensor *result = then(c, turned, CFX_OPID_linear, rest, 2);
+            ? cfxi_rt_then(c, CFX_OPID_transpose, cfx_tensor_retain(x), swap, 2) : NULL;
+    cfx_tensor *result = cfxi_rt_then(c, CFX_OPID_linear, turned, rest, 2);
     cfx_tensor_release(w);
     cfx_tensor_release(bias);
     return result;
@@ -84,9 +54,9 @@ static cfx_tensor *by_heads(cfxi_call *c, cfx_tensor *all, int64_t part)
         return NULL;
     const int64_t sizes[] = {all->size[0], all->size[1], count, embed / count};
     const cfx_datum rest[] = {cfx_datum_int(2), cfx_datum_int(part * embed), cfx_datum_int(embed)};
-    cfx_tensor *t = then(c, cfx_tensor_retain(all), CFX_OPID_narrow, rest, 3);
-    t = with_list(c, t, CFX_OPID_view, sizes, 4);
-    return with_list(c, t, CFX_OPID_permute, order, 4);
+    cfx_tensor *t = cfxi_rt_then(c, CFX_OPID_narrow, cfx_tensor_retain(all), rest, 3);
+    t = cfxi_rt_then_list(c, CFX_OPID_view, t, sizes, 4);
+    return cfxi_rt_then_list(c, CFX_OPID_permute, t, order, 4);
 }
 
 /* The mask as attention takes it: a bool says which keys count, here it says which do not. */
@@ -125,12 +95,12 @@ static cfx_tensor *leave(cfxi_call *c, cfx_tensor *heads)
     const int64_t sizes[] = {q->size[1], q->size[0], q->size[2]};
     const cfx_datum rest[] = {c->args[OUT_WEIGHT], c->args[OUT_BIAS]};
     const cfx_datum swap[] = {cfx_datum_int(0), cfx_datum_int(1)};
-    cfx_tensor *t = with_list(c, heads, CFX_OPID_permute, order, 4);
-    t = with_list(c, t, CFX_OPID_reshape, sizes, 3);
-    t = then(c, t, CFX_OPID_linear, rest, 2);
-    t = then(c, t, CFX_OPID_transpose, swap, 2);
+    cfx_tensor *t = cfxi_rt_then_list(c, CFX_OPID_permute, heads, order, 4);
+    t = cfxi_rt_then_list(c, CFX_OPID_reshape, t, sizes, 3);
+    t = cfxi_rt_then(c, CFX_OPID_linear, t, rest, 2);
+    t = cfxi_rt_then(c, CFX_OPID_transpose, t, swap, 2);
     c->planner->finds_layouts = c->planner->finds_layouts || q->size[1] > 1;
-    return c->planner->any_layout ? t : then(c, t, CFX_OPID_contiguous, NULL, 0);
+    return c->planner->any_layout ? t : cfxi_rt_then(c, CFX_OPID_contiguous, t, NULL, 0);
 }
 
 cfx_status cfxi_linalg_multi_head_parts(cfxi_call *c)

@@ -4,25 +4,9 @@
 
 #include <math.h>
 
-/* `op` of x, which is released, and of up to 4 more arguments; NULL for NULL, so that calls
- * chain. */
-static cfx_tensor *then(cfxi_call *c, cfx_operator op, cfx_tensor *x, const cfx_datum *more,
-                        size_t n)
-{
-    cfx_datum args[5];
-    if (!x)
-        return NULL;
-    args[0] = cfx_datum_tensor(x);
-    for (size_t i = 0; i < n; i++)
-        args[i + 1] = more[i];
-    cfx_tensor *y = cfxi_rt_sub_tensor(c, op, args, n + 1);
-    cfx_tensor_release(x);
-    return y;
-}
-
 static cfx_tensor *then_with(cfxi_call *c, cfx_operator op, cfx_tensor *x, cfx_datum other)
 {
-    return then(c, op, x, &other, 1);
+    return cfxi_rt_then(c, op, x, &other, 1);
 }
 
 /* Result i is `t`, which is taken over. */
@@ -48,7 +32,7 @@ cfx_status cfxi_rule_prelu_kernel(cfxi_call *c)
         return c->err->status;
     }
     const cfx_datum both[] = {c->args[0], cfx_datum_tensor(below)};
-    cfx_tensor *y = then(c, CFX_OPID_where, positive, both, 2);
+    cfx_tensor *y = cfxi_rt_then(c, CFX_OPID_where, positive, both, 2);
     cfx_tensor_release(below);
     return give(c, 0, y);
 }
@@ -58,7 +42,8 @@ cfx_status cfxi_rule_log_sigmoid_forward(cfxi_call *c)
 {
     CFX_TRY(give(c, 0, cfxi_rt_sub_tensor(c, CFX_OPID_log_sigmoid, c->args, 1)));
     cfx_tensor *size = cfxi_rt_sub_tensor(c, CFX_OPID_abs, c->args, 1);
-    return give(c, 1, then(c, CFX_OPID_exp, then(c, CFX_OPID_neg, size, NULL, 0), NULL, 0));
+    size = cfxi_rt_then(c, CFX_OPID_neg, size, NULL, 0);
+    return give(c, 1, cfxi_rt_then(c, CFX_OPID_exp, size, NULL, 0));
 }
 
 /* Lanes of minus infinity alone give zeros, not NaN. */
@@ -67,10 +52,10 @@ cfx_status cfxi_rule_safe_softmax(cfxi_call *c)
     const cfx_datum low[] = {c->args[0], cfx_datum_float(-INFINITY)};
     const cfx_datum lane[] = {c->args[1], cfx_datum_bool(true)};
     cfx_tensor *hidden = cfxi_rt_sub_tensor(c, CFX_OPID_eq, low, 2);
-    hidden = then(c, CFX_OPID_all, hidden, lane, 2);
+    hidden = cfxi_rt_then(c, CFX_OPID_all, hidden, lane, 2);
     cfx_tensor *y = hidden ? cfxi_rt_sub_tensor(c, CFX_OPID_softmax, c->args, 3) : NULL;
     const cfx_datum zero[] = {cfx_datum_tensor(hidden), cfx_datum_float(0)};
-    y = then(c, CFX_OPID_masked_fill, y, zero, 2);
+    y = cfxi_rt_then(c, CFX_OPID_masked_fill, y, zero, 2);
     cfx_tensor_release(hidden);
     return give(c, 0, y);
 }
@@ -141,14 +126,14 @@ enum { QUERY, KEY, VALUE, DROPOUT, CAUSAL, MASK, SCALE };
 static cfx_tensor *swap(cfxi_call *c, cfx_tensor *x, int64_t a, int64_t b)
 {
     const cfx_datum dims[] = {cfx_datum_int(a), cfx_datum_int(b)};
-    return then(c, CFX_OPID_transpose, x, dims, 2);
+    return cfxi_rt_then(c, CFX_OPID_transpose, x, dims, 2);
 }
 
 /* Scores that do not count: -inf where `mask`, which is released, is true. */
 static cfx_tensor *leave_out(cfxi_call *c, cfx_tensor *scores, cfx_tensor *mask)
 {
     const cfx_datum more[] = {cfx_datum_tensor(mask), cfx_datum_float(-INFINITY)};
-    cfx_tensor *left = mask ? then(c, CFX_OPID_masked_fill, scores, more, 2) : NULL;
+    cfx_tensor *left = mask ? cfxi_rt_then(c, CFX_OPID_masked_fill, scores, more, 2) : NULL;
     if (!mask)
         cfx_tensor_release(scores);
     cfx_tensor_release(mask);
@@ -168,7 +153,7 @@ static cfx_tensor *mask_scores(cfxi_call *c, cfx_tensor *scores, size_t at_mask,
         const cfx_datum shown = cfx_datum_tensor(scores);
         cfx_tensor *later = cfxi_rt_sub_tensor(c, CFX_OPID_ones_like, &shown, 1);
         later = then_with(c, CFX_OPID_triu, later, cfx_datum_int(1));
-        scores = leave_out(c, scores, then(c, CFX_OPID_cast_bool, later, NULL, 0));
+        scores = leave_out(c, scores, cfxi_rt_then(c, CFX_OPID_cast_bool, later, NULL, 0));
     }
     return scores;
 }
@@ -184,7 +169,7 @@ static cfx_tensor *log_sum(cfxi_call *c)
                                                                          : CFX_DTYPE_FLOAT32);
     if (heads > 0 && heads != q->size[1]) {
         const cfx_datum times[] = {cfx_datum_int(q->size[1] / heads), cfx_datum_int(1)};
-        k = then(c, CFX_OPID_repeat_interleave, k, times, 2);
+        k = cfxi_rt_then(c, CFX_OPID_repeat_interleave, k, times, 2);
     }
     k = then_with(c, CFX_OPID_to, swap(c, k, -2, -1), wide);
     if (!k)
@@ -196,7 +181,7 @@ static cfx_tensor *log_sum(cfxi_call *c)
     x = then_with(c, CFX_OPID_mul, x, cfx_datum_float(scale));
     x = then_with(c, CFX_OPID_logsumexp, mask_scores(c, x, MASK, cfxi_rt_bool(c, CAUSAL)),
                   cfx_datum_int(-1));
-    return swap(c, then(c, CFX_OPID_contiguous, swap(c, x, 1, 2), NULL, 0), 1, 2);
+    return swap(c, cfxi_rt_then(c, CFX_OPID_contiguous, swap(c, x, 1, 2), NULL, 0), 1, 2);
 }
 
 cfx_status cfxi_rule_flash_attention(cfxi_call *c)
@@ -216,11 +201,6 @@ cfx_status cfxi_rule_flash_attention(cfxi_call *c)
 enum { BACK_GRAD, BACK_Q, BACK_K, BACK_V, BACK_OUT, BACK_LSE, BACK_DROPOUT, BACK_CAUSAL, BACK_MASK,
        BACK_SCALE };
 
-static cfx_tensor *hold(const cfxi_call *c, size_t i)
-{
-    return cfx_tensor_retain(cfxi_rt_tensor(c, i));
-}
-
 /* How many heads of the query share a head of the keys. */
 static int64_t sharing(const cfxi_call *c)
 {
@@ -232,8 +212,8 @@ static int64_t sharing(const cfxi_call *c)
 static cfx_tensor *keys(cfxi_call *c, size_t i)
 {
     const cfx_datum times[] = {cfx_datum_int(sharing(c)), cfx_datum_int(1)};
-    cfx_tensor *x = hold(c, i);
-    return sharing(c) > 1 ? then(c, CFX_OPID_repeat_interleave, x, times, 2) : x;
+    cfx_tensor *x = cfxi_rt_hold(c, i);
+    return sharing(c) > 1 ? cfxi_rt_then(c, CFX_OPID_repeat_interleave, x, times, 2) : x;
 }
 
 /* The sum over heads that share keys. */
@@ -259,26 +239,22 @@ static cfx_tensor *add_heads(cfxi_call *c, cfx_tensor *x)
 /* Stored with the heads behind the sequence, as PyTorch's kernel does. */
 static cfx_tensor *heads_behind(cfxi_call *c, cfx_tensor *x)
 {
-    return swap(c, then(c, CFX_OPID_contiguous, swap(c, x, 1, 2), NULL, 0), 1, 2);
+    return swap(c, cfxi_rt_then(c, CFX_OPID_contiguous, swap(c, x, 1, 2), NULL, 0), 1, 2);
 }
 
 /* x times y, which are released. */
 static cfx_tensor *product(cfxi_call *c, cfx_tensor *x, cfx_tensor *y)
 {
-    cfx_tensor *z = y ? then_with(c, CFX_OPID_matmul, x, cfx_datum_tensor(y)) : NULL;
-    if (!y)
-        cfx_tensor_release(x);
-    cfx_tensor_release(y);
-    return z;
+    return cfxi_rt_then_with(c, CFX_OPID_matmul, x, y);
 }
 
 /* The weights of attention once more: exp(scores - their logsumexp). */
 static cfx_tensor *weights_again(cfxi_call *c, double scale)
 {
-    cfx_tensor *scores = product(c, hold(c, BACK_Q), swap(c, keys(c, BACK_K), -2, -1));
+    cfx_tensor *scores = product(c, cfxi_rt_hold(c, BACK_Q), swap(c, keys(c, BACK_K), -2, -1));
     scores = then_with(c, CFX_OPID_mul, scores, cfx_datum_float(scale));
     scores = mask_scores(c, scores, BACK_MASK, cfxi_rt_bool(c, BACK_CAUSAL));
-    cfx_tensor *sum = scores ? then_with(c, CFX_OPID_unsqueeze, hold(c, BACK_LSE),
+    cfx_tensor *sum = scores ? then_with(c, CFX_OPID_unsqueeze, cfxi_rt_hold(c, BACK_LSE),
                                          cfx_datum_int(-1)) : NULL;
     if (!sum) {
         cfx_tensor_release(scores);
@@ -286,16 +262,16 @@ static cfx_tensor *weights_again(cfxi_call *c, double scale)
     }
     scores = then_with(c, CFX_OPID_sub, scores, cfx_datum_tensor(sum));
     cfx_tensor_release(sum);
-    return then(c, CFX_OPID_exp, scores, NULL, 0);
+    return cfxi_rt_then(c, CFX_OPID_exp, scores, NULL, 0);
 }
 
 /* Of the scores: p * (grad v^T - sum(grad * out)) * scale. */
 static cfx_tensor *score_gradient(cfxi_call *c, cfx_tensor *p, double scale)
 {
     const cfx_datum last[] = {cfx_datum_int(-1), cfx_datum_bool(true)};
-    cfx_tensor *ds = product(c, hold(c, BACK_GRAD), swap(c, keys(c, BACK_V), -2, -1));
-    cfx_tensor *sum = then_with(c, CFX_OPID_mul, hold(c, BACK_GRAD), c->args[BACK_OUT]);
-    sum = then(c, CFX_OPID_sum, sum, last, 2);
+    cfx_tensor *ds = product(c, cfxi_rt_hold(c, BACK_GRAD), swap(c, keys(c, BACK_V), -2, -1));
+    cfx_tensor *sum = then_with(c, CFX_OPID_mul, cfxi_rt_hold(c, BACK_GRAD), c->args[BACK_OUT]);
+    sum = cfxi_rt_then(c, CFX_OPID_sum, sum, last, 2);
     if (!sum) {
         cfx_tensor_release(ds);
         return NULL;
@@ -337,10 +313,10 @@ cfx_status cfxi_rule_flash_attention_backward(cfxi_call *c)
         status = give(c, 0, heads_behind(c, product(c, cfx_tensor_retain(ds), keys(c, BACK_K))));
     if (status == CFX_OK)
         status = give(c, 1, heads_behind(c, add_heads(c, product(
-            c, swap(c, cfx_tensor_retain(ds), -2, -1), hold(c, BACK_Q)))));
+            c, swap(c, cfx_tensor_retain(ds), -2, -1), cfxi_rt_hold(c, BACK_Q)))));
     if (status == CFX_OK)
         status = give(c, 2, heads_behind(c, add_heads(c, product(
-            c, swap(c, cfx_tensor_retain(p), -2, -1), hold(c, BACK_GRAD)))));
+            c, swap(c, cfx_tensor_retain(p), -2, -1), cfxi_rt_hold(c, BACK_GRAD)))));
     cfx_tensor_release(ds);
     cfx_tensor_release(p);
     return status;

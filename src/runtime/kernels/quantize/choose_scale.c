@@ -108,10 +108,8 @@ cfx_status cfxi_kernel_choose_qparams_symmetric(cfxi_call *c)
 static cfx_tensor *reduce_rows(cfxi_call *c, cfx_operator op, cfx_tensor *x)
 {
     const cfx_datum last[] = {cfx_datum_int(-1), cfx_datum_bool(true)};
-    return cfxi_integer_then(c, op, x, last, 2);
+    return cfxi_rt_then(c, op, x, last, 2);
 }
-
-static cfx_tensor *hold(cfx_tensor *x) { return x ? cfx_tensor_retain(x) : NULL; }
 
 /* Only for int8, whose greatest number is 127; the zero points are of the scales' type. */
 cfx_status cfxi_rule_choose_qparams_per_token(cfxi_call *c)
@@ -123,13 +121,13 @@ cfx_status cfxi_rule_choose_qparams_per_token(cfxi_call *c)
     if (target != CFX_DTYPE_INT8)
         return cfxi_fail(c, CFX_E_VALUE, "unsupported dtype in choose_qparams_per_token: %s",
                          cfx_dtype_name(target));
-    cfx_tensor *x = hold(cfxi_rt_tensor(c, INPUT));
-    x = reduce_rows(c, CFX_OPID_amax, cfxi_integer_then(c, CFX_OPID_abs, x, NULL, 0));
+    cfx_tensor *x = cfxi_rt_hold(c, INPUT);
+    x = reduce_rows(c, CFX_OPID_amax, cfxi_rt_then(c, CFX_OPID_abs, x, NULL, 0));
     if (x && x->dtype == CFX_DTYPE_FLOAT16)
-        x = cfxi_integer_then(c, CFX_OPID_to, x, &wide, 1);
-    x = cfxi_integer_then(c, CFX_OPID_clamp, x, &least, 1);
-    x = cfxi_integer_then(c, CFX_OPID_div, x, &most, 1);
-    cfx_tensor *zeros = cfxi_integer_then(c, CFX_OPID_zeros_like, hold(x), NULL, 0);
+        x = cfxi_rt_then(c, CFX_OPID_to, x, &wide, 1);
+    x = cfxi_rt_then(c, CFX_OPID_clamp, x, &least, 1);
+    x = cfxi_rt_then(c, CFX_OPID_div, x, &most, 1);
+    cfx_tensor *zeros = cfxi_rt_then(c, CFX_OPID_zeros_like, cfx_tensor_retain(x), NULL, 0);
     if (!zeros) {
         cfx_tensor_release(x);
         return c->err->status;
@@ -142,9 +140,9 @@ cfx_status cfxi_rule_choose_qparams_per_token(cfxi_call *c)
 /* The least (or greatest) element of each row and 0. */
 static cfx_tensor *row_end(cfxi_call *c, cfx_operator of_row, cfx_operator of_two)
 {
-    cfx_tensor *x = reduce_rows(c, of_row, hold(cfxi_rt_tensor(c, INPUT)));
-    cfx_tensor *zeros = cfxi_integer_then(c, CFX_OPID_zeros_like, hold(x), NULL, 0);
-    return cfxi_integer_with(c, of_two, x, zeros);
+    cfx_tensor *x = reduce_rows(c, of_row, cfxi_rt_hold(c, INPUT));
+    cfx_tensor *zeros = cfxi_rt_then(c, CFX_OPID_zeros_like, cfx_tensor_retain(x), NULL, 0);
+    return cfxi_rt_then_with(c, of_two, x, zeros);
 }
 
 /* The zero point from whichever end gives the smaller error: what -128 + low and 127 + high, in
@@ -153,22 +151,22 @@ static cfx_tensor *zero_of_ends(cfxi_call *c, cfx_tensor *low, cfx_tensor *high)
 {
     const cfx_datum limits[] = {cfx_datum_int(-128), cfx_datum_int(127)};
     const cfx_datum nothing = cfx_datum_int(0);
-    cfx_tensor *a = cfxi_integer_then(c, CFX_OPID_add, hold(low), &limits[0], 1);
-    cfx_tensor *b = cfxi_integer_then(c, CFX_OPID_add, hold(high), &limits[1], 1);
-    cfx_tensor *is_low = cfxi_integer_with(c, CFX_OPID_add, a, b);
-    is_low = cfxi_integer_then(c, CFX_OPID_gt, is_low, &nothing, 1);
-    low = cfxi_integer_then(c, CFX_OPID_rsub, low, &limits[0], 1);
-    high = cfxi_integer_then(c, CFX_OPID_rsub, high, &limits[1], 1);
+    cfx_tensor *a = cfxi_rt_then(c, CFX_OPID_add, cfx_tensor_retain(low), &limits[0], 1);
+    cfx_tensor *b = cfxi_rt_then(c, CFX_OPID_add, cfx_tensor_retain(high), &limits[1], 1);
+    cfx_tensor *is_low = cfxi_rt_then_with(c, CFX_OPID_add, a, b);
+    is_low = cfxi_rt_then(c, CFX_OPID_gt, is_low, &nothing, 1);
+    low = cfxi_rt_then(c, CFX_OPID_rsub, low, &limits[0], 1);
+    high = cfxi_rt_then(c, CFX_OPID_rsub, high, &limits[1], 1);
     const cfx_datum both[] = {cfx_datum_tensor(low), cfx_datum_tensor(high)};
     cfx_tensor *zero = NULL;
     if (low && high)
-        zero = cfxi_integer_then(c, CFX_OPID_where, is_low, both, 2);
+        zero = cfxi_rt_then(c, CFX_OPID_where, is_low, both, 2);
     else
         cfx_tensor_release(is_low);
     cfx_tensor_release(low);
     cfx_tensor_release(high);
-    zero = cfxi_integer_then(c, CFX_OPID_clamp, zero, limits, 2);
-    return cfxi_integer_then(c, CFX_OPID_round, zero, NULL, 0);
+    zero = cfxi_rt_then(c, CFX_OPID_clamp, zero, limits, 2);
+    return cfxi_rt_then(c, CFX_OPID_round, zero, NULL, 0);
 }
 
 /* Always from -128 to 127, whatever the dtype. */
@@ -180,14 +178,15 @@ cfx_status cfxi_rule_choose_qparams_per_token_asymmetric(cfxi_call *c)
                                cfx_datum_dtype(CFX_DTYPE_INT64)};
     cfx_tensor *low = row_end(c, CFX_OPID_amin, CFX_OPID_minimum);
     cfx_tensor *high = low ? row_end(c, CFX_OPID_amax, CFX_OPID_maximum) : NULL;
-    cfx_tensor *scale = cfxi_integer_with(c, CFX_OPID_sub, hold(high), hold(low));
-    scale = cfxi_integer_then(c, CFX_OPID_div, scale, &steps, 1);
-    scale = cfxi_integer_then(c, CFX_OPID_clamp, scale, &least, 1);
-    low = cfxi_integer_with(c, CFX_OPID_div, low, hold(scale));
-    high = cfxi_integer_with(c, CFX_OPID_div, high, hold(scale));
+    cfx_tensor *scale = cfxi_rt_then_with(c, CFX_OPID_sub, cfx_tensor_retain(high),
+                                          cfx_tensor_retain(low));
+    scale = cfxi_rt_then(c, CFX_OPID_div, scale, &steps, 1);
+    scale = cfxi_rt_then(c, CFX_OPID_clamp, scale, &least, 1);
+    low = cfxi_rt_then_with(c, CFX_OPID_div, low, cfx_tensor_retain(scale));
+    high = cfxi_rt_then_with(c, CFX_OPID_div, high, cfx_tensor_retain(scale));
     cfx_tensor *zero = zero_of_ends(c, low, high);
-    scale = cfxi_integer_then(c, CFX_OPID_to, scale, &types[0], 1);
-    zero = cfxi_integer_then(c, CFX_OPID_to, zero, &types[1], 1);
+    scale = cfxi_rt_then(c, CFX_OPID_to, scale, &types[0], 1);
+    zero = cfxi_rt_then(c, CFX_OPID_to, zero, &types[1], 1);
     if (!scale || !zero) {
         cfx_tensor_release(scale);
         cfx_tensor_release(zero);

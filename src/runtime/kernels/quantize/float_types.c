@@ -121,43 +121,13 @@ cfx_status cfxi_integer_by_channel_new(cfxi_call *c, size_t axis, cfxi_integer_b
 
 /* ---- rows made of others -------------------------------------------------------------------- */
 
-cfx_tensor *cfxi_integer_then(cfxi_call *c, cfx_operator op, cfx_tensor *x, const cfx_datum *more,
-                              size_t n)
-{
-    cfx_datum args[5];
-    if (!x)
-        return NULL;
-    args[0] = cfx_datum_tensor(x);
-    for (size_t i = 0; i < n; i++)
-        args[i + 1] = more[i];
-    cfx_tensor *y = cfxi_rt_sub_tensor(c, op, args, n + 1);
-    cfx_tensor_release(x);
-    return y;
-}
-
-cfx_tensor *cfxi_integer_with(cfxi_call *c, cfx_operator op, cfx_tensor *x, cfx_tensor *y)
-{
-    const cfx_datum other = cfx_datum_tensor(y);
-    cfx_tensor *z = y ? cfxi_integer_then(c, op, x, &other, 1) : NULL;
-    if (!y)
-        cfx_tensor_release(x);
-    cfx_tensor_release(y);
-    return z;
-}
-
 cfx_tensor *cfxi_integer_along(cfxi_call *c, size_t i, size_t axis)
 {
-    cfx_datum sizes[CFX_MAX_DIMS];
+    int64_t sizes[CFX_MAX_DIMS];
     const size_t ndim = cfxi_rt_tensor(c, INPUT)->ndim;
     for (size_t d = 0; d < ndim; d++)
-        sizes[d] = cfx_datum_int(d == axis ? -1 : 1);
-    cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, sizes, ndim, c->rt->allocator, c->err);
-    if (list.kind == CFX_DATUM_INVALID)
-        return NULL;
-    cfx_tensor *t = cfx_tensor_retain(cfxi_rt_tensor(c, i));
-    t = cfxi_integer_then(c, CFX_OPID_reshape, t, &list, 1);
-    cfx_datum_release(list);
-    return t;
+        sizes[d] = d == axis ? -1 : 1;
+    return cfxi_rt_then_list(c, CFX_OPID_reshape, cfxi_rt_hold(c, i), sizes, ndim);
 }
 
 cfx_status cfxi_integer_give(cfxi_call *c, cfx_tensor *x)

@@ -34,11 +34,6 @@ cfx_status cfxi_integer_by_channel_new(cfxi_call *c, size_t axis, cfxi_integer_b
 
 /* ---- rows made of others -------------------------------------------------------------------- */
 
-/* `op` of x, which is released, and up to 4 more arguments; NULL for NULL, so that calls chain. */
-cfx_tensor *cfxi_integer_then(cfxi_call *c, cfx_operator op, cfx_tensor *x, const cfx_datum *more,
-                              size_t n);
-/* `op` of x and y, which are released; NULL if one of them is. */
-cfx_tensor *cfxi_integer_with(cfxi_call *c, cfx_operator op, cfx_tensor *x, cfx_tensor *y);
 /* Argument i, one number for each channel, with sizes that are broadcast along `axis` of the
  * input. */
 cfx_tensor *cfxi_integer_along(cfxi_call *c, size_t i, size_t axis);

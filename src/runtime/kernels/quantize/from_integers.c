@@ -105,10 +105,10 @@ static cfx_status by_tensor(cfxi_call *c, double scale, cfx_datum zero)
     }
     const cfx_datum type = cfx_datum_dtype(out);
     const cfx_datum factor = cfx_datum_float(scale);
-    cfx_tensor *x = cfx_tensor_retain(cfxi_rt_tensor(c, INPUT));
-    x = cfxi_integer_then(c, CFX_OPID_to, x, &type, 1);
-    x = cfxi_integer_then(c, CFX_OPID_sub, x, &zero, 1);
-    return cfxi_integer_give(c, cfxi_integer_then(c, CFX_OPID_mul, x, &factor, 1));
+    cfx_tensor *x = cfxi_rt_hold(c, INPUT);
+    x = cfxi_rt_then(c, CFX_OPID_to, x, &type, 1);
+    x = cfxi_rt_then(c, CFX_OPID_sub, x, &zero, 1);
+    return cfxi_integer_give(c, cfxi_rt_then(c, CFX_OPID_mul, x, &factor, 1));
 }
 
 cfx_status cfxi_kernel_dequantize_per_tensor(cfxi_call *c)
@@ -158,16 +158,16 @@ static bool is_exact(const cfxi_call *c)
 
 static cfx_status promoted_by_channel(cfxi_call *c, size_t axis)
 {
-    cfx_tensor *x = cfx_tensor_retain(cfxi_rt_tensor(c, INPUT));
+    cfx_tensor *x = cfxi_rt_hold(c, INPUT);
     if (cfxi_rt_tensor(c, ZEROS))
-        x = cfxi_integer_with(c, CFX_OPID_sub, x, cfxi_integer_along(c, ZEROS, axis));
+        x = cfxi_rt_then_with(c, CFX_OPID_sub, x, cfxi_integer_along(c, ZEROS, axis));
     if (!x)
         return c->err->status;
     const cfx_dtype scales = (cfx_dtype)cfxi_rt_tensor(c, SCALES)->dtype;  /* may be of 16 bits */
     const cfx_datum type =
         cfx_datum_dtype(cfxi_tensor_promote_types((cfx_dtype)x->dtype, scales));
-    x = cfxi_integer_then(c, CFX_OPID_to, x, &type, 1);
-    return cfxi_integer_give(c, cfxi_integer_with(c, CFX_OPID_mul, x,
+    x = cfxi_rt_then(c, CFX_OPID_to, x, &type, 1);
+    return cfxi_integer_give(c, cfxi_rt_then_with(c, CFX_OPID_mul, x,
                                                   cfxi_integer_along(c, SCALES, axis)));
 }
 

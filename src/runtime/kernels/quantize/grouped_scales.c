@@ -6,31 +6,29 @@
 
 enum { INPUT, SCALES, ZEROS, LOW, HIGH, DTYPE, LAST };
 
-static cfx_tensor *hold(cfx_tensor *x) { return x ? cfx_tensor_retain(x) : NULL; }
-
 /* `op` of x and y, which are released, in the type that both are promoted to: PyTorch rounds
  * integers to floats of 16 bits before it computes. */
 static cfx_tensor *promoted(cfxi_call *c, cfx_operator op, cfx_tensor *x, cfx_tensor *y)
 {
     if (!x || !y)
-        return cfxi_integer_with(c, op, x, y);
+        return cfxi_rt_then_with(c, op, x, y);
     const cfx_datum type = cfx_datum_dtype(
         cfxi_tensor_promote_types((cfx_dtype)x->dtype, (cfx_dtype)y->dtype));
-    x = cfxi_integer_then(c, CFX_OPID_to, x, &type, 1);
-    y = cfxi_integer_then(c, CFX_OPID_to, y, &type, 1);
-    return cfxi_integer_with(c, op, x, y);
+    x = cfxi_rt_then(c, CFX_OPID_to, x, &type, 1);
+    y = cfxi_rt_then(c, CFX_OPID_to, y, &type, 1);
+    return cfxi_rt_then_with(c, op, x, y);
 }
 
 /* clamp(round(x / scales + zeros)), all of which are released. */
 static cfx_tensor *quantized(cfxi_call *c, cfx_tensor *x, cfx_tensor *scales, cfx_tensor *zeros)
 {
     const cfx_datum limits[] = {c->args[LOW], c->args[HIGH]};
-    scales = cfxi_integer_then(c, CFX_OPID_reciprocal, scales, NULL, 0);
+    scales = cfxi_rt_then(c, CFX_OPID_reciprocal, scales, NULL, 0);
     x = promoted(c, CFX_OPID_mul, x, scales);
     x = promoted(c, CFX_OPID_add, x, zeros);
-    x = cfxi_integer_then(c, CFX_OPID_round, x, NULL, 0);
-    x = cfxi_integer_then(c, CFX_OPID_clamp, x, limits, 2);
-    return cfxi_integer_then(c, CFX_OPID_to, x, &c->args[DTYPE], 1);
+    x = cfxi_rt_then(c, CFX_OPID_round, x, NULL, 0);
+    x = cfxi_rt_then(c, CFX_OPID_clamp, x, limits, 2);
+    return cfxi_rt_then(c, CFX_OPID_to, x, &c->args[DTYPE], 1);
 }
 
 /* (x - zeros) * scales, all of which are released; no zeros: NULL, with `has_zeros` false. */
@@ -40,7 +38,7 @@ static cfx_tensor *dequantized(cfxi_call *c, cfx_tensor *x, cfx_tensor *scales, 
     if (has_zeros)
         x = promoted(c, CFX_OPID_sub, x, zeros);
     x = promoted(c, CFX_OPID_mul, x, scales);
-    return cfxi_integer_then(c, CFX_OPID_to, x, &c->args[LAST], 1);
+    return cfxi_rt_then(c, CFX_OPID_to, x, &c->args[LAST], 1);
 }
 
 static cfx_status give(cfxi_call *c, cfx_tensor *x)
@@ -91,16 +89,16 @@ cfx_status cfxi_rule_quantize_per_token(cfxi_call *c)
 {
     CFX_TRY(cfxi_integer_check_limits(c, LOW));
     CFX_TRY(check_tokens(c));
-    return give(c, quantized(c, hold(cfxi_rt_tensor(c, INPUT)), hold(cfxi_rt_tensor(c, SCALES)),
-                             hold(cfxi_rt_tensor(c, ZEROS))));
+    return give(c, quantized(c, cfxi_rt_hold(c, INPUT), cfxi_rt_hold(c, SCALES),
+                             cfxi_rt_hold(c, ZEROS)));
 }
 
 cfx_status cfxi_rule_dequantize_per_token(cfxi_call *c)
 {
     CFX_TRY(check_output(c, LAST));
     CFX_TRY(check_tokens(c));
-    return give(c, dequantized(c, hold(cfxi_rt_tensor(c, INPUT)), hold(cfxi_rt_tensor(c, SCALES)),
-                               hold(cfxi_rt_tensor(c, ZEROS)), true));
+    return give(c, dequantized(c, cfxi_rt_hold(c, INPUT), cfxi_rt_hold(c, SCALES),
+                               cfxi_rt_hold(c, ZEROS), true));
 }
 
 /* ---- by group ------------------------------------------------------------------------------ */
@@ -166,13 +164,8 @@ cfx_status cfxi_rule_dequantize_per_channel_group(cfxi_call *c)
 /* A matrix with `columns` columns, and as many rows as that gives. */
 static cfx_tensor *in_rows(cfxi_call *c, cfx_tensor *x, int64_t rows, int64_t columns)
 {
-    const cfx_datum sizes[] = {cfx_datum_int(rows), cfx_datum_int(columns)};
-    cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, sizes, 2, c->rt->allocator, c->err);
-    if (list.kind == CFX_DATUM_INVALID)
-        return NULL;
-    x = cfxi_integer_then(c, CFX_OPID_reshape, hold(x), &list, 1);
-    cfx_datum_release(list);
-    return x;
+    const int64_t sizes[] = {rows, columns};
+    return cfxi_rt_then_list(c, CFX_OPID_reshape, cfx_tensor_retain(x), sizes, 2);
 }
 
 /* Result 0 is x, which is released, with the sizes of the input. */
@@ -186,8 +179,8 @@ static cfx_status give_rows(cfxi_call *c, cfx_tensor *x)
 
 static cfx_status check_no_nan(cfxi_call *c)
 {
-    cfx_tensor *x = cfxi_integer_then(c, CFX_OPID_isnan, hold(cfxi_rt_tensor(c, INPUT)), NULL, 0);
-    x = cfxi_integer_then(c, CFX_OPID_any, x, NULL, 0);
+    cfx_tensor *x = cfxi_rt_then(c, CFX_OPID_isnan, cfxi_rt_hold(c, INPUT), NULL, 0);
+    x = cfxi_rt_then(c, CFX_OPID_any, x, NULL, 0);
     if (!x)
         return c->err->status;
     const bool found = *(const uint8_t *)x->data;

@@ -210,14 +210,14 @@ static cfx_status promoted_by_channel(cfxi_call *c, size_t axis)
 {
     const cfx_datum limits[] = {c->args[4], c->args[5]};
     const cfx_datum wide = cfx_datum_dtype(CFX_DTYPE_FLOAT32);
-    cfx_tensor *inverse = cfxi_integer_then(c, CFX_OPID_reciprocal,
+    cfx_tensor *inverse = cfxi_rt_then(c, CFX_OPID_reciprocal,
                                             cfxi_integer_along(c, SCALES, axis), NULL, 0);
-    cfx_tensor *x = cfx_tensor_retain(cfxi_rt_tensor(c, INPUT));
-    x = cfxi_integer_then(c, CFX_OPID_to, x, &wide, 1);
-    x = cfxi_integer_with(c, CFX_OPID_mul, x, inverse);
-    x = cfxi_integer_then(c, CFX_OPID_round, x, NULL, 0);
-    x = cfxi_integer_with(c, CFX_OPID_add, x, cfxi_integer_along(c, ZEROS, axis));
-    return cfxi_integer_give(c, cfxi_integer_then(c, CFX_OPID_clamp, x, limits, 2));
+    cfx_tensor *x = cfxi_rt_hold(c, INPUT);
+    x = cfxi_rt_then(c, CFX_OPID_to, x, &wide, 1);
+    x = cfxi_rt_then_with(c, CFX_OPID_mul, x, inverse);
+    x = cfxi_rt_then(c, CFX_OPID_round, x, NULL, 0);
+    x = cfxi_rt_then_with(c, CFX_OPID_add, x, cfxi_integer_along(c, ZEROS, axis));
+    return cfxi_integer_give(c, cfxi_rt_then(c, CFX_OPID_clamp, x, limits, 2));
 }
 
 cfx_status cfxi_kernel_quantize_per_channel(cfxi_call *c)

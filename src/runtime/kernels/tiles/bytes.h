@@ -40,7 +40,9 @@ typedef struct cfxi_byte_end {
     int32_t zero2;
 } cfxi_byte_end;
 
+/* Some tiles, one below the other. */
 typedef struct cfxi_byte_tile {
+    int64_t down;           /* how many */
     const uint8_t *a;
     int64_t a_row;          /* from one row to the next */
     const int64_t *a_at;    /* where the q-th block begins */
@@ -63,8 +65,10 @@ typedef struct cfxi_byte_tile {
 
 typedef struct cfxi_bytes {
     const char *name;
-    /* A tile of 1 to most_rows[panels - 1] rows; 0 for numbers of panels that there are none of. */
+    /* Tiles of 1 to most_rows[panels - 1] rows; 0 for numbers of panels that there are none of. */
     void (*tile)(const cfxi_byte_tile *t, int rows, int panels);
+    /* Three planes as n pixels of four bytes, the last of which is 0; `flip` changes signs. */
+    void (*interleave)(int64_t n, const uint8_t *from, int64_t plane, uint8_t flip, uint8_t *to);
     int most_rows[CFXI_TILE_MOST_PANELS];
     int steps;  /* that the length of a product must be a multiple of: `a` is read up to there */
     double (*cycles)(int rows, int panels);  /* of one step */

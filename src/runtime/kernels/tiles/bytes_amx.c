@@ -36,13 +36,12 @@ static void store_panels(const cfxi_byte_tile *t, int rows, int panels, int64_t 
         }
 }
 
-static void tile(const cfxi_byte_tile *t, int rows, int panels)
+static void one_tile(const cfxi_byte_tile *t, int rows, int panels)
 {
     _Alignas(CFXI_ALIGN) int32_t sums[CFXI_BYTES_MOST_ROWS * 2 * CFXI_PANEL];
     matrices m = {.a = (const char *)t->a, .a_row = t->a_row, .a_at = t->a_at,
                   .b_panel = t->b_panel, .b_at = t->b_at, .unit = 1, .count = t->count,
                   .k = t->k};
-    set_up(rows);
     for (int panel = 0; panel < panels; panel += 2) {
         const int n = panels - panel < 2 ? 1 : 2;
         m.b = (const char *)t->b + panel * t->b_panel;
@@ -51,9 +50,22 @@ static void tile(const cfxi_byte_tile *t, int rows, int panels)
         sum_panels(rows, n, &m, sums);
         store_panels(t, rows, n, panel * CFXI_PANEL, sums);
     }
+}
+
+static void tile(const cfxi_byte_tile *t, int rows, int panels)
+{
+    cfxi_byte_tile next = *t;
+    set_up(rows);
+    for (int64_t i = 0; i < t->down; i++, go_down(&next, rows))
+        one_tile(&next, rows, panels);
     _tile_release();
 }
 
+static void interleave(int64_t n, const uint8_t *from, int64_t plane, uint8_t flip, uint8_t *to)
+{
+    interleave_planes(n, from, plane, flip, to);
+}
+
 const cfxi_bytes cfxi_tiles_bytes_amx = {
-    "amx", tile, {32, 32, 32, 32, 32, 32, 32, 32}, TURN, cycles};
+    "amx", tile, interleave, {32, 32, 32, 32, 32, 32, 32, 32}, TURN, cycles};
 #endif

@@ -74,6 +74,35 @@ INLINE void store_bytes(uint8_t *to, VI x, int64_t n)
 #endif
 }
 
+INLINE void interleave_some(const uint8_t *from, int64_t plane, VI flip, uint8_t *to, int64_t n)
+{
+    const VI all = (load_bytes(from, false, n) | load_bytes(from + plane, false, n) << 8 |
+                    load_bytes(from + 2 * plane, false, n) << 16) ^ flip;
+    memcpy(to, &all, (size_t)(n * CFXI_STEP));
+}
+
+INLINE void interleave_planes(int64_t n, const uint8_t *from, int64_t plane, uint8_t flip,
+                              uint8_t *to)
+{
+    const VI flips = VI_SET(flip * 0x10101);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        interleave_some(from + i, plane, flips, to + i * CFXI_STEP, LANES);
+    if (i < n)
+        interleave_some(from + i, plane, flips, to + i * CFXI_STEP, n - i);
+}
+
+/* From tile to tile, of so many rows. */
+INLINE void go_down(cfxi_byte_tile *t, int rows)
+{
+    t->a += rows * t->a_row;
+    t->c = (char *)t->c + rows * t->c_row * (t->end->to_float ? (int64_t)sizeof(float) : 1);
+    if (t->b_zero)
+        t->a_sums += rows;
+    if (t->end->adds)
+        t->other += rows * t->other_row;
+}
+
 /* The numbers of an end, as vectors. */
 typedef struct ends {
     V low, high, low2, high2, own_factor, other_factor;

@@ -178,7 +178,9 @@ static void tile(const cfxi_byte_tile *t, int rows, int panels)
         FORMS(X)
 #undef X
     };
-    all[panels - 1][rows - 1](t);
+    cfxi_byte_tile next = *t;
+    for (int64_t i = 0; i < t->down; i++, go_down(&next, rows))
+        all[panels - 1][rows - 1](&next);
 }
 
 static double cycles(int rows, int panels)
@@ -190,4 +192,9 @@ static double cycles(int rows, int panels)
     return (most > wait ? most : wait) + panels * 0.2;
 }
 
-const cfxi_bytes BYTES = {NAME, tile, MOST_ROWS, CFXI_STEP, cycles};
+static void interleave(int64_t n, const uint8_t *from, int64_t plane, uint8_t flip, uint8_t *to)
+{
+    interleave_planes(n, from, plane, flip, to);
+}
+
+const cfxi_bytes BYTES = {NAME, tile, interleave, MOST_ROWS, CFXI_STEP, cycles};
