@@ -110,6 +110,44 @@ static cfx_node *operand(const cfx_node *n, const char *name)
     return v.kind == CFX_KIND_NODE ? v.as.node : NULL;
 }
 
+/* Whether a parameter takes tensors: those of shapes and other numbers do not. A place that the row
+ * does not have is another number of a list: x.view(2, n). */
+static bool takes_tensors(const cfx_node *n, size_t place, const char *keyword)
+{
+    cfx_schema_param param;
+    const cfx_operator op = cfx_node_operator(n);
+    if (n->op == CFX_OP_CALL_MODULE || op == CFX_OPID_NONE)
+        return true;
+    const size_t i = cfxi_ops_node_param_of(n, place, keyword);
+    return cfx_operator_param(op, i, &param) && (strncmp(param.type, "Tensor", 6) == 0 ||
+                                                 strncmp(param.type, "Scalar", 6) == 0 ||
+                                                 strncmp(param.type, "Any", 3) == 0);
+}
+
+static bool has_node(cfx_value v, const cfx_node *n)
+{
+    size_t count;
+    const cfx_value *items = cfx_value_items(v, &count);
+    for (size_t i = 0; i < count; i++)
+        if (has_node(items[i], n))
+            return true;
+    return v.kind == CFX_KIND_NODE && v.as.node == n;
+}
+
+/* Whether an input stands where only numbers do. */
+static bool is_only_number(const cfx_node *n, const cfx_node *input)
+{
+    size_t count;
+    const cfx_value *kwargs = cfx_value_items(cfx_node_kwargs(n), &count);
+    for (size_t i = 0; i < cfx_node_num_args(n); i++)
+        if (has_node(cfx_node_arg(n, i), input) && takes_tensors(n, i, NULL))
+            return false;
+    for (size_t i = 0; i + 1 < count; i += 2)
+        if (has_node(kwargs[i + 1], input) && takes_tensors(n, 0, cfx_value_text(kwargs[i], NULL)))
+            return false;
+    return true;
+}
+
 /* Whether an input of a node is to be observed, and as a weight. */
 static bool is_wanted(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f,
                       const cfx_node *input, bool *weight)
@@ -120,7 +158,7 @@ static bool is_wanted(const cfxi_prepare *p, const cfx_node *n, const cfxi_quant
     if (*weight)
         return f->row->modes & CFXI_QUANTIZE_LAYER;
     if (x->observer == CFX_OBSERVE_NOTHING || x->observer == CFX_OBSERVE_AS_INPUT ||
-        (of_input && of_input->number) || input == operand(n, "bias"))
+        (of_input && of_input->number) || input == operand(n, "bias") || is_only_number(n, input))
         return false;
     return !cfxi_quantize_each_run(x) || input == n->inputs[0].def;
 }

@@ -327,14 +327,27 @@ def test_errors_say_what_to_do():
         prepare_fx(converted, mapping, inputs)
     with pytest.raises(ValueError, match="no observers"):
         convert_fx(converted)
-    with pytest.raises(ValueError, match="eval"):
-        prepare_fx(model.train(), mapping, inputs)
     with pytest.raises(ValueError, match="train"):
         prepare_qat_fx(model.eval(), mapping, inputs)
     with pytest.raises(TypeError, match="QConfigMapping"):
         prepare_fx(model, 3, inputs)
     with pytest.raises(TypeError, match="prepare_fx"):
         convert_fx(model)
+
+
+def test_nothing_to_quantize_is_no_error():
+    x = torch.randn(2, 2)
+    prepared = prepare_fx(nn.Sequential(nn.GELU()).eval(), get_default_qconfig_mapping("x86"), (x,))
+    assert torch.equal(convert_fx(prepared)(x), F.gelu(x))
+
+
+def test_numbers_that_are_inputs_are_not_observed():
+    class M(nn.Module):
+        def forward(self, x, n, m):
+            return x.view(n, -1).transpose(m, 1)
+
+    prepared = calibrated(M().eval(), (torch.randn(4, 4), 2, 0))
+    assert not any(n.args[0].name in "nm" for n in calls(prepared, "activation_post"))
 
 
 def test_not_finite_is_an_error():

@@ -1,37 +1,12 @@
-<<<<<<< HEAD
-"""Quantization: prepare, calibrate, convert, run in integers (docs/quantization.md)."""
-=======
 """Models in integers: configure, observe, convert; under torch.ao.quantization's names.
 
 docs/quantization.md describes it. Everything here is loaded when it is first asked for, because it
 needs torch.
 """
->>>>>>> main
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what is loaded when somebody asks for it
-<<<<<<< HEAD
-    from .preparing import convert_fx, fuse_fx, prepare_fx, prepare_qat_fx
-
-__all__ = ["convert_fx", "fuse_fx", "prepare_fx", "prepare_qat_fx"]
-
-# name -> module
-_LAZY = {
-    **dict.fromkeys(("convert_fx", "fuse_fx", "prepare_fx", "prepare_qat_fx"), "preparing"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    module = _LAZY.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{module}", __name__), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
-=======
     from .fake_quantize import (
         FakeQuantize, FakeQuantizeBase, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize,
         default_affine_fixed_qparams_fake_quant, default_dynamic_fake_quant,
@@ -59,6 +34,7 @@ def __dir__() -> list[str]:
         load_observer_state_dict, per_channel_weight_observer_range_neg_127_to_127,
         weight_observer_range_neg_127_to_127,
     )  # fmt: skip
+    from .preparing import convert_fx, fuse_fx, prepare_fx, prepare_qat_fx
     from .qconfig import (
         QConfig, default_activation_only_qconfig, default_debug_qconfig,
         default_dynamic_qat_qconfig, default_dynamic_qconfig, default_embedding_qat_qconfig,
@@ -83,7 +59,7 @@ __all__ = [
     "MovingAverageMinMaxObserver", "MovingAveragePerChannelMinMaxObserver", "NoopObserver",
     "ObserverBase", "PerChannelMinMaxObserver", "PerGroupMinMaxObserver", "PercentileObserver",
     "PlaceholderObserver", "QConfig", "QConfigMapping", "RecordingObserver", "ReuseInputObserver",
-    "UniformQuantizationObserverBase", "default_activation_only_qconfig",
+    "UniformQuantizationObserverBase", "convert_fx", "default_activation_only_qconfig",
     "default_affine_fixed_qparams_fake_quant", "default_affine_fixed_qparams_observer",
     "default_debug_observer", "default_debug_qconfig", "default_dynamic_fake_quant",
     "default_dynamic_qat_qconfig", "default_dynamic_qconfig", "default_dynamic_quant_observer",
@@ -104,7 +80,7 @@ __all__ = [
     "default_symmetric_qnnpack_qat_qconfig", "default_symmetric_qnnpack_qconfig",
     "default_weight_fake_quant", "default_weight_observer", "default_weight_only_qconfig",
     "disable_fake_quant", "disable_observer", "enable_fake_quant", "enable_observer",
-    "find_qconfigs", "float16_dynamic_qconfig", "float16_static_qconfig",
+    "find_qconfigs", "fuse_fx", "prepare_fx", "prepare_qat_fx", "float16_dynamic_qconfig", "float16_static_qconfig",
     "float_qparams_weight_only_qconfig", "float_qparams_weight_only_qconfig_4bit",
     "fused_per_channel_wt_fake_quant_range_neg_127_to_127",
     "fused_wt_fake_quant_range_neg_127_to_127", "get_default_qat_qconfig",
@@ -147,6 +123,7 @@ _MODULES = {
         "get_observer_state_dict", "load_observer_state_dict",
         "per_channel_weight_observer_range_neg_127_to_127", "weight_observer_range_neg_127_to_127",
     ),
+    "preparing": ("convert_fx", "fuse_fx", "prepare_fx", "prepare_qat_fx"),
     "qconfig": (
         "QConfig", "default_activation_only_qconfig", "default_debug_qconfig",
         "default_dynamic_qat_qconfig", "default_dynamic_qconfig", "default_embedding_qat_qconfig",
@@ -180,4 +157,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *_MODULES, *(n for n in globals() if n.startswith("__"))})
->>>>>>> main

@@ -9,6 +9,7 @@ from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
 from .errors import first_beyond, results_of
 from .host import Host, rules_of
+from .specs import is_observer
 from .training import to_float
 
 __all__ = ["fuse_fx", "prepare_fx", "prepare_qat_fx", "convert_fx"]
@@ -112,6 +113,7 @@ def _prepare(model: Any, mapping: Any, config: Any, training: bool,
                                       _list_of(config, "input_quantized_indexes"))  # fmt: skip
     gm.meta["quantized_outputs"] = _list_of(config, "output_quantized_indexes")
     gm.meta["left_in_float"] = left
+    gm.meta["quantization"] = "prepared"
     return _finish(gm)
 
 
@@ -120,7 +122,7 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
                backend_config: Any = None, *,
                every_spelling: bool | None = None) -> GraphModule:  # fmt: skip
     """Returns a copy of the model with observers where values become integers: run it on some
-    inputs, then convert it with `convert_fx`.
+    inputs, then convert it with `convert_fx`. Batch-norms that are training are not folded.
 
     `model` is a module, which is traced, or a GraphModule of cfx (`cfx.capture`, `cfx.script`,
     `cfx.symbolic_trace`), whose graph is used. `qconfig_mapping` is PyTorch's or ours. Observers
@@ -128,9 +130,6 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
     GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is.
     `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
     the reason."""
-    if model.training:
-        raise ValueError("prepare_fx is for models in eval mode: call model.eval() first, or "
-                         "prepare_qat_fx to train")  # fmt: skip
     return _prepare(model, qconfig_mapping, prepare_custom_config, False, every_spelling)
 
 
@@ -177,6 +176,9 @@ def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
     from torch.ao.quantization.fx import _decomposed  # noqa: F401  (registers the operators)
 
     gm = copy.deepcopy(graph_module)
+    stage, gm.meta["quantization"] = gm.meta.get("quantization"), "converted"
+    if stage == "prepared" and not any(is_observer(m) for m in gm.modules()):
+        return gm  # nothing in it can be quantized
     to_float(gm)
     left = gm.graph._quantize_convert(gm, Host(gm), keep,
                                       list(gm.meta.get("quantized_outputs", ())))  # fmt: skip
