@@ -156,6 +156,38 @@ def test_groups(bits, zeros, opset, tmp_path):
         torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-4)
 
 
+class Packed(nn.Module):
+    """Weights of four bits, two in a byte."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("w", torch.randint(0, 256, (6, 16)).to(U8))
+        self.register_buffer("scales", random(7, 6, 4).abs())
+
+    def forward(self, x):
+        unpack = cfx.ops.unpack_int4
+        w = (x.tracer.create_proxy("call_function", unpack, (self.w, 32), {})
+             if isinstance(x, cfx.Proxy) else unpack(self.w, 32))
+        return F.linear(x, q.dequantize_per_channel_group(w, self.scales, None, -8, 7, I8, 8,
+                                                          torch.float32))
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_packed_weights(opset, tmp_path):
+    path, x, model = str(tmp_path / "m.onnx"), random(8, 5, 32), Packed()
+    cfx.onnx.save(cfx.symbolic_trace(model), path, inputs=(x,), opset=opset)
+    made = onnx.load(path)
+    onnx.checker.check_model(made, full_check=True)
+    weights = {i.data_type: len(i.raw_data) for i in made.graph.initializer if i.name == "w"}
+    assert weights == ({onnx.TensorProto.INT4: 96} if opset >= 21 else {onnx.TensorProto.INT8: 192})
+    back = cfx.onnx.load(path)
+    for got in (run(path, (x,))[0], back(x)):
+        torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-4)
+    if opset >= 21:
+        low = str(cfx.lower(back).graph)
+        assert "cfx.ops.dequantize_per_channel_group" in low and "cfx.ops.linear" in low
+
+
 # ---- models in the reference form, written by hand
 
 

@@ -79,6 +79,7 @@ struct cfxi_ev {
     bool maybe_none;           /* None on another way: a value that nobody uses stands for it */
     const cfx_node *source;    /* the branch or loop that gave it, or its operand; or NULL */
     bool viewed;               /* others are views of it */
+    bool later;                /* a known tensor that is written when somebody needs it so */
     bool shared;               /* it is in a sequence: others may hold it */
     const cfxi_export_partner *partners;  /* of a tensor that is no view; NULL: none */
     bool stale;                /* a partner was written to: what it holds now is not known */

@@ -237,6 +237,7 @@ cfxi_ev *cfxi_export_unpack_int4(cfxi_export_call *c)
         return cfxi_export_fail(c->x);
     cfxi_ev *v = cfxi_export_of_datum(c->x, cfxi_export_own(c->x, made));
     v->path = c->args[0]->path;
+    v->later = true;
     return v;
 }
 

@@ -157,6 +157,11 @@ static cfxi_ev *adopt(cfxi_exporter *x, cfxi_ev *v, cfx_datum known, const cfx_n
         own->dim = v->dim;
         return own;
     }
+    if (v->later) {
+        own->datum = v->datum;
+        own->path = v->path;
+        return own;
+    }
     v = cfxi_export_cast(x, v, cfxi_export_dtype(own));
     const bool is_new = rename_output(x, v, node);
     own->name = cfxi_export_name(x, v);

@@ -12,12 +12,15 @@ cfx_var cfxi_import_gemm(cfxi_import_call *c)
     const bool turned = cfxi_import_int(c, "transB", 0) != 0;
     if (cfxi_import_int(c, "transA", 0))
         a = cfx_t(s, a);
+    const bool adds = cfxi_import_has(c, 2) && beta != 0;
     if (alpha == 1 && beta == 1 && turned && cfxi_import_rank(c, 2) == 1)
         return cfx_linear(s, a, b, .bias = cfxi_import_in(c, 2));
+    if (alpha == 1 && turned && !adds)
+        return cfx_linear(s, a, b);
     cfx_var product = cfx_matmul(s, a, turned ? cfx_t(s, b) : b);
     if (alpha != 1)
         product = cfx_mul(s, product, alpha);
-    if (!cfxi_import_has(c, 2) || beta == 0)
+    if (!adds)
         return product;
     cfx_var bias = cfxi_import_in(c, 2);
     if (beta != 1)
