@@ -265,6 +265,29 @@ cfx_status cli_give_inputs(cli_program *p, const char *const *texts, size_t n, c
  * graph, whose defaults stay. */
 cfx_status cli_random_inputs(cli_program *p, const cfx_graph *g, const char *list, cfx_error *err);
 
+/* ---- data for many calls (calls.c) ---------------------------------------------------------- */
+
+enum { CLI_MAX_INPUTS = 64 };
+
+/* A folder with a file of tensors for each call, in the order of their names; or one file, which is
+ * divided along the first dimension of its tensors. */
+typedef struct cli_calls {
+    char **files;
+    size_t n;
+    bool is_folder;
+    int64_t batch;  /* how much of one file goes into a call */
+} cli_calls;
+
+/* Close it in both cases. */
+cfx_status cli_calls_open(cli_calls *c, const char *path, int64_t batch, cfx_error *err);
+void cli_calls_close(cli_calls *c);
+/* Calls `fn` with the inputs of each call, which are borrowed; INVALID for one that the data does
+ * not have. A file of one tensor is for the first input of `g`, others have names of inputs. Stops
+ * at Ctrl-C. */
+typedef cfx_status cli_call_fn(void *ctx, const cfx_datum *inputs, size_t n, cfx_error *err);
+cfx_status cli_calls_each(const cli_calls *c, const cfx_graph *g, cli_call_fn *fn, void *ctx,
+                          cfx_error *err);
+
 /* ---- models in C (model.c) ----------------------------------------------------------------- */
 
 /* A model whose source is C: `cfx_module *cfx_model(cfx_scope *s)` makes it. */

@@ -57,7 +57,7 @@ ROOMS = {
     "split": "embed/split embed/partition embed/placement",
     "check": "compare embed/check embed/repeated embed/stats",
     "format": "weights package embed/weights",
-    "capture": "options scope module capture operators signature executable freeze",
+    "capture": "calibrate options scope module capture operators signature executable freeze",
     "onnx": "onnx",
     "onnx/import": "",
     "onnx/export": "",
@@ -72,7 +72,7 @@ ROOMS = {
 # What the internal functions of a room are called, where that is not the last part of its path.
 PREFIX = {"runtime": "rt", "runtime/loops": "rt", KERNELS + "quantize": "integer",
           "script/evaluate": "eval", "emit/python": "emit_py", "emit/c": "emit_c"}
-ROWS = ("cfxi_rule_", "cfxi_kernel_", "cfxi_pass_lower",
+ROWS = ("cfxi_rule_", "cfxi_kernel_", "cfxi_pass_lower", "cfxi_pass_equalize",
         "cfxi_pass_integers")  # functions that a table names
 APART = ("emit/c", "emit/python")  # what both need is in the room above them
 UMBRELLAS = {"cfx.h", "embed/embed.h"}

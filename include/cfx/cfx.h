@@ -41,6 +41,7 @@
 #include <cfx/nn.h>
 #include <cfx/layers.h>
 #include <cfx/capture.h>
+#include <cfx/calibrate.h>
 #include <cfx/signature.h>
 #include <cfx/executable.h>
 #include <cfx/freeze.h>

@@ -29,7 +29,8 @@ typedef enum cfx_observer_kind {
     CFX_OBSERVE_HISTOGRAM,       /* the range that loses least, by a histogram */
     CFX_OBSERVE_PERCENTILE,      /* a range without the outermost elements */
     CFX_OBSERVE_FIXED,           /* scale and zero point are given */
-    CFX_OBSERVE_EACH_RUN         /* dynamic: chosen anew in each run */
+    CFX_OBSERVE_EACH_RUN,        /* dynamic: chosen anew in each run */
+    CFX_OBSERVE_AS_INPUT         /* the observer of the operator's input, if it has one */
 } cfx_observer_kind;
 
 typedef enum cfx_quantize_per {
@@ -146,6 +147,79 @@ typedef cfx_status cfx_qrules_match_fn(void *ctx, const char *regex, const char 
  * rules. */
 CFX_API cfx_status cfx_qrules_set_matcher(cfx_qrules *r, cfx_qrules_match_fn *match, void *ctx,
                                           cfx_error *err);
+/* ---- fusing, preparing, converting ---------------------------------------------------------- */
+
+/* What a module tree cannot do: observers are modules of the host's. In Python they are those that
+ * a QConfig makes, in C each holds a cfx_observer. Paths are those of the tree; the tree must see
+ * what these functions change. A status other than CFX_OK stops the caller, which returns it. */
+typedef struct cfx_quantize_host {
+    void *ctx;
+
+    /* Makes an observer at `path`, where there is nothing: of config->weight if `weight`, else of
+     * config->activation. It is called with a tensor and returns it, rounded if it is a fake
+     * quantization. */
+    cfx_status (*observe)(void *ctx, const char *path, const cfx_qconfig *config, bool weight,
+                          cfx_error *err);
+    /* Makes the observer at `path` the same object as that at `with`. */
+    cfx_status (*share)(void *ctx, const char *path, const char *with, cfx_error *err);
+    /* What the observer at `path` gives; CFX_E_KEY if there is no observer. */
+    cfx_status (*spec)(void *ctx, const char *path, cfx_quantize_spec *spec, cfx_error *err);
+    /* Lets the observer at `path` observe a tensor now. */
+    cfx_status (*look)(void *ctx, cfx_graph *g, const char *path, cfx_value tensor,
+                       cfx_error *err);
+    /* The scale and zero point of what it has observed, floating values: a FLOAT and an INT for one
+     * pair, else tensors (float32, int64). CFX_E_VALUE if it has observed nothing. */
+    cfx_status (*scales)(void *ctx, cfx_graph *g, const char *path, cfx_value *scale,
+                         cfx_value *zero, cfx_error *err);
+    /* Replaces the layer at `path` by one for training that quantizes its weights, with an observer
+     * `weight_fake_quant`; and that does what the batch-norm at `norm` does, too, unless `norm` is
+     * NULL. NULL: no training. */
+    cfx_status (*train)(void *ctx, const char *path, const char *norm, const cfx_qconfig *config,
+                        cfx_error *err);
+} cfx_quantize_host;
+
+/* Puts batch-norms into the weights of the layers before them, as the pass fuse_bn does. Not what
+ * is training: cfx_graph_prepare keeps that together. */
+CFX_API cfx_status cfx_graph_fuse_layers(cfx_graph *g, const cfx_module_tree *modules,
+                                         bool *changed, cfx_error *err);
+
+typedef struct cfx_prepare_options {
+    bool training;          /* quantization-aware: fake quantization, layers that learn with it */
+    bool every_spelling;    /* x.flatten(1) as torch.flatten(x, 1): all spellings of an operator;
+                               otherwise those that PyTorch's FX mode looks at */
+    const size_t *inputs;   /* places of inputs that are quantized already */
+    size_t n_inputs;
+    cfx_finding_fn *left;   /* called for each node that has a configuration but stays float */
+    void *ctx;
+} cfx_prepare_options;
+
+/* Inserts calls of observers, "activation_post_process_0" and so on, behind the inputs and results
+ * of what can be quantized (quantize.def), in `g` and its regions, where PyTorch's FX mode inserts
+ * them (docs/quantization.md lists the differences). Layers with weights get an observer
+ * `weight_observer` (or `weight_fake_quant`). `opts` may be NULL. CFX_E_VALUE, before any change,
+ * if there are observers already or quantized values. If it fails later, the graph is valid, but
+ * partly prepared. Linear in nodes and edges. */
+CFX_API cfx_status cfx_graph_prepare(cfx_graph *g, const cfx_module_tree *modules,
+                                     const cfx_quantize_host *host, const cfx_qrules *rules,
+                                     const cfx_prepare_options *opts, cfx_error *err);
+
+typedef struct cfx_convert_options {
+    const char *const *keep;  /* names of nodes whose results stay float */
+    size_t n_keep;
+    const size_t *outputs;    /* places of results that are returned in integers */
+    size_t n_outputs;
+    cfx_finding_fn *left;     /* called for each node that stays float, with the reason */
+    void *ctx;
+} cfx_convert_options;
+
+/* Makes the reference form of a prepared graph: observers become quantize and dequantize, layers
+ * functions of dequantized weights ("fc.weight_int8", "fc.weight_scale", "fc.weight_zero").
+ * `opts` may be NULL. CFX_E_VALUE, before any change, if the graph has no observers at all, or if
+ * one has observed nothing, or something that is not finite; in a region, a branch that never ran,
+ * such values stay float. */
+CFX_API cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
+                                     const cfx_quantize_host *host,
+                                     const cfx_convert_options *opts, cfx_error *err);
 
 /* ---- the integer form ----------------------------------------------------------------------- */
 

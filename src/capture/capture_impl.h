@@ -20,6 +20,9 @@
  *     module_package.c    captured modules in .cfx files
  *     package_signature.c what the graph of a file takes and gives
  *     executable.c        .cfx files made ready to run
+ *     observing.c, showing.c  modules that observe, programs that show values (observing_impl.h)
+ *     calibrate.c, quantize_rules.c  modules in integers
+ *     trial.c             two modules side by side
  */
 #ifndef CFXI_CAPTURE_IMPL_H
 #define CFXI_CAPTURE_IMPL_H
@@ -54,6 +57,12 @@ typedef struct cfxi_member {
     cfx_datum value;    /* retained */
 } cfxi_member;
 
+/* An observer (observing_impl.h), and how it is told of a value. */
+typedef struct cfxi_observing cfxi_observing;
+cfxi_observing *cfxi_capture_observing_retain(cfxi_observing *w);  /* `w`, or NULL */
+void cfxi_capture_observing_release(cfxi_observing *w);
+cfx_status cfxi_capture_observing_see(cfxi_observing *w, cfx_datum value, cfx_error *err);
+
 struct cfx_module {
     atomic_int refs;
     const cfx_allocator *allocator;
@@ -61,6 +70,7 @@ struct cfx_module {
     cfx_nn nn;                 /* of torch.nn's; or NONE */
     char *name;                /* of the class of a captured one; or NULL */
     cfx_graph *graph;          /* of a captured one; or NULL */
+    cfxi_observing *observing; /* of one that observes; or NULL */
     void *data;
     bool training;
     bool visited;              /* while cfx_module_train goes through the tree */
@@ -106,6 +116,9 @@ cfxi_member *cfxi_capture_module_at(const cfx_module *m, const char *path);
 bool cfxi_capture_module_stamp(const cfx_module *m, uint64_t *out);
 /* How messages call it: its class, or "module". */
 const char *cfxi_capture_module_title(const cfx_module *m);
+
+/* Places a module at a path below `root`; what many have is copied on the way. (module_tree.c) */
+cfx_status cfxi_capture_tree_put(cfx_module *root, const char *path, cfx_module *m, cfx_error *err);
 
 /* Calls `fn` for `m` and everything below it, parents first, each module once, with the first path
  * that leads there. CFX_E_LIMIT if they nest too deep; else what `fn` returned. */

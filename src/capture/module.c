@@ -58,6 +58,7 @@ void cfx_module_release(cfx_module *m)
     cfxi_base_set_free(&m->by_name, m->allocator);
     free_text(m->allocator, m->name);
     cfx_graph_release(m->graph);
+    cfxi_capture_observing_release(m->observing);
     cfx_runtime_free(atomic_load(&m->runtime));
     cfxi_base_free(m->allocator, m, sizeof *m);
 }
@@ -73,6 +74,7 @@ cfx_module *cfxi_capture_module_copy(const cfx_module *m, cfx_error *err)
     copy->training = m->training;
     copy->level = m->level;
     copy->graph = m->graph ? cfx_graph_retain(m->graph) : NULL;
+    copy->observing = cfxi_capture_observing_retain(m->observing);
     copy->name = m->name ? copy_text(m->allocator, m->name, strlen(m->name)) : NULL;
     bool good = !m->name || copy->name;
     for (size_t i = 0; good && i < m->members.size; i++) {

@@ -208,6 +208,22 @@ static cfx_var trace_call(cfx_at at, cfx_module *m, cfx_vars in)
 
 /* ---- both ---------------------------------------------------------------------------------- */
 
+/* An observer returns what it is given. */
+static cfx_var call_observer(cfx_at at, const cfx_module *m, cfx_vars in)
+{
+    cfx_error err = {0};
+    if (in.n != 1 || at.scope->trace) {
+        cfx_scope_fail_at(at, CFX_E_VALUE, in.n != 1 ? "an observer takes 1 input"
+                                                     : "a prepared module cannot be traced");
+        return cfx_var_empty();
+    }
+    cfx_datum d = cfxi_capture_var_datum(at, in.items[0]);
+    if (cfx_scope_ok(at.scope) && cfxi_capture_observing_see(m->observing, d, &err) != CFX_OK)
+        cfxi_capture_scope_take(at, &err);
+    cfx_datum_release(d);
+    return cfx_scope_ok(at.scope) ? in.items[0] : cfx_var_empty();
+}
+
 cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
 {
     if (!cfx_scope_ok(at.scope))
@@ -219,6 +235,8 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
         return cfx_var_empty();
     }
     const bool is_list = m->nn == CFX_NN_ModuleList || m->nn == CFX_NN_ModuleDict;
+    if (m->observing)
+        return call_observer(at, m, in);
     if (is_list || (!m->type && !m->nn && !m->graph)) {
         cfx_scope_fail_at(at, CFX_E_TYPE,
                           "a module that only holds other modules cannot be called; give it a "

@@ -1,6 +1,6 @@
 /* module_program.c - modules made to run: the graph of a captured one, or one that calls a
  * module of torch.nn, is lowered and kept until the module changes. */
-#include "capture_impl.h"
+#include "observing_impl.h"
 #include "ir/walk_impl.h"
 
 #include <cfx/freeze.h>
@@ -148,10 +148,13 @@ static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_err
 {
     copying c = {.allocator = at.scope->allocator};
     cfx_module *root = with_own_graphs(&c, m, true, err);
-    const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, root);
+    const cfx_library *library = cfxi_rt_library(at.scope->rt);
+    const cfx_library *const known = library;
     cfx_program *p = NULL;
-    if (root)
-        p = cfxi_capture_program(g, root, tree.library, NULL, NULL, at.scope->allocator, err);
+    if (root && cfxi_capture_show_observers(g, root, &library, err) == CFX_OK)
+        p = cfxi_capture_program(g, root, library, NULL, NULL, at.scope->allocator, err);
+    if (library != known)
+        cfx_library_release(library);
     forget_own(&c);
     return p;
 }

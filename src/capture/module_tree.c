@@ -199,20 +199,25 @@ static cfx_status remove_at(void *ctx, const char *path, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status copy(void *ctx, const char *from, const char *to, cfx_error *err)
+cfx_status cfxi_capture_tree_put(cfx_module *root, const char *path, cfx_module *m, cfx_error *err)
 {
     const char *last;
+    cfx_error own;
+    err = cfxi_base_error_or(err, &own);
+    cfx_module *owner = own_owner(root, path, &last, err);
+    if (!owner)
+        return cfxi_base_failed(err, err->status);
+    return cfxi_capture_module_put(owner, last, strlen(last), CFXI_MEMBER_CHILD, m,
+                                   cfx_datum_invalid(), err);
+}
+
+static cfx_status copy(void *ctx, const char *from, const char *to, cfx_error *err)
+{
     const cfx_module *source = module_at(ctx, from);
-    const cfx_datum none = cfx_datum_invalid();
     if (!source)
         return missing(from, err);
     cfx_module *made = cfxi_capture_module_copy(source, err);
-    cfx_module *m = made ? own_owner(ctx, to, &last, err) : NULL;
-    cfx_status status = CFX_E_NOMEM;
-    if (m)
-        status = cfxi_capture_module_put(m, last, strlen(last), CFXI_MEMBER_CHILD, made, none, err);
-    else if (err && err->status != CFX_OK)
-        status = err->status;
+    const cfx_status status = made ? cfxi_capture_tree_put(ctx, to, made, err) : CFX_E_NOMEM;
     cfx_module_release(made);
     return status;
 }

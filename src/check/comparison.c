@@ -120,16 +120,26 @@ static bool can_be_absorbed(const cfx_node *n)
     return op == CFX_OPID_batch_norm || (cfx_operator_flags(op) & CFX_OPERATOR_ELEMENTWISE);
 }
 
+/* What has computed a value that is dequantized. */
+static const cfx_node *before_integers(const cfx_node *n)
+{
+    const cfx_node *q = is_dequantize(n) && n->n_inputs > 0 ? n->inputs[0].def : n;
+    const cfx_node *from = is_quantize(q) && q->n_inputs > 0 ? q->inputs[0].def : n;
+    return from->op == CFX_OP_PLACEHOLDER ? n : from;
+}
+
 static cfx_status add_layer(cfx_comparison *c, cfx_node *a, cfx_node *b, cfx_error *err)
 {
     cfx_node *real = behind_integers(b);
+    const cfx_node *work = before_integers(b);
     if (!is_call(a) && real == b)
         return CFX_OK;  /* an input that stays as it is */
     if (!cfxi_base_vec_reserve(&c->layers, 1, sizeof(cfxi_layer), c->allocator))
         return cfxi_base_nomem(err);
     cfxi_layer *layer = layer_at(c, c->layers.size++);
-    *layer = (cfxi_layer){.a = a, .b = real, .head = a, .is_quantized = real != b};
-    look_at_inputs(layer, b);
+    *layer = (cfxi_layer){.a = a, .b = real, .head = a, .is_quantized = real != work,
+                          .partner = cfx_node_operator(work)};
+    look_at_inputs(layer, work);
     return set_source(c, a, c->layers.size, err);
 }
 
@@ -321,17 +331,25 @@ static const char *module_of(const cfx_node *n)
     return path ? path : "";
 }
 
-static void fill(const cfx_comparison *c, const cfxi_layer *layer, cfx_compared *out)
+/* The class of a module may not be known: then its partner tells what it computes. */
+static const char *operation_of(const cfxi_layer *layer)
 {
     size_t size;
     cfx_operator op;
+    const char *name = cfxi_check_callee(layer->head, &size, &op);
+    if (layer->head->op == CFX_OP_PLACEHOLDER)
+        return "input";
+    return op == CFX_OPID_NONE && layer->partner ? cfx_operator_name(layer->partner) : name;
+}
+
+static void fill(const cfx_comparison *c, const cfxi_layer *layer, cfx_compared *out)
+{
     const double before = noise_before(c, layer);
     *out = (cfx_compared){
         .name = cfx_node_name(layer->head, NULL),
         .partner = cfx_node_name(layer->b, NULL),
         .module = module_of(layer->head),
-        .operation = layer->head->op == CFX_OP_PLACEHOLDER
-                         ? "input" : cfxi_check_callee(layer->head, &size, &op),
+        .operation = operation_of(layer),
         .file = cfx_node_file(layer->head),
         .line = cfx_node_line(layer->head),
         .close = cfxi_check_sums_closeness(&layer->sums),

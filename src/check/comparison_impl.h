@@ -24,6 +24,7 @@ cfx_closeness cfxi_check_sums_closeness(const cfxi_sums *s);
 typedef struct cfxi_layer {
     cfx_node *a, *b;
     const cfx_node *head;  /* of the first graph: the first of those that `b` does the work of */
+    cfx_operator partner;  /* what `b`, or what it dequantizes, calls; or NONE */
     bool is_quantized;     /* computes from or to integers */
     bool per_tensor;       /* with weights that have one scale */
     bool left_out;

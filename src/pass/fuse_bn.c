@@ -39,10 +39,9 @@ cfx_value cfxi_pass_fuse_hold(fuse_job *job, cfx_value v)
     return v;
 }
 
-/* Lets go of all that was looked up and computed for a pair. */
-static void let_go(fuse_job *job)
+void cfxi_pass_fuse_let_go(fuse_job *job, size_t keep)
 {
-    while (job->held.size > 0)
+    while (job->held.size > keep)
         cfx_value_release(job->g, ((cfx_value *)job->held.data)[--job->held.size]);
 }
 
@@ -179,7 +178,7 @@ static bool read_groups(fuse_job *job, const cfx_node *n, fused_layer *layer)
     return groups.kind == CFX_KIND_INVALID || (groups.kind == CFX_KIND_INT && groups.as.i > 0);
 }
 
-static cfx_operator operator_of(fuse_job *job, const cfx_node *n)
+cfx_operator cfxi_pass_fuse_operator(fuse_job *job, const cfx_node *n)
 {
     cfx_operator op = CFX_OPID_NONE;
     if (job->status == CFX_OK)
@@ -187,13 +186,11 @@ static cfx_operator operator_of(fuse_job *job, const cfx_node *n)
     return op;
 }
 
-/* The layer that `n` computes; false if it is none, or has to stay as it is. */
-static bool read_layer(fuse_job *job, cfx_node *n, fused_layer *layer)
+bool cfxi_pass_fuse_read_layer(fuse_job *job, cfx_node *n, fused_layer *layer)
 {
-    const layer_kind *kind = kind_of(operator_of(job, n));
+    const layer_kind *kind = kind_of(cfxi_pass_fuse_operator(job, n));
     *layer = (fused_layer){.node = n};
-    if (!kind || n->n_users != 1 || n->users->count != 1 ||
-        (n->op == CFX_OP_CALL_MODULE && !is_only_caller(job, n)))
+    if (!kind || (n->op == CFX_OP_CALL_MODULE && !is_only_caller(job, n)))
         return false;
     layer->dims = kind->dims;
     layer->transposed = kind->transposed;
@@ -255,8 +252,7 @@ static bool read_norm(fuse_job *job, cfx_node *n, const fused_layer *layer, fuse
            is_vector(&layer->bias, channels, true);
 }
 
-/* The node that a batch-norm is given, if that is all it is given. */
-static cfx_node *input_of(const cfx_node *n)
+cfx_node *cfxi_pass_fuse_input_of(const cfx_node *n)
 {
     cfx_value v = cfx_node_operand(n, "input");
     if (n->op == CFX_OP_CALL_MODULE) {
@@ -285,7 +281,7 @@ static cfx_status free_path(fuse_job *job, const char *base, const char *suffix,
     return cfx_error_set(job->err, CFX_E_LIMIT, "cannot find an unused path near '%.100s'", base);
 }
 
-static cfx_status set_member(fuse_job *job, const char *module, const char *name, cfx_value v)
+cfx_status cfxi_pass_fuse_set(fuse_job *job, const char *module, const char *name, cfx_value v)
 {
     const cfx_module_tree *m = job->modules;
     const char *path = join(job, module, name);
@@ -299,9 +295,9 @@ static cfx_status prepare_module(fuse_job *job, const char *path, const fused_we
     const cfx_module_tree *m = job->modules;
     CFX_TRY(free_path(job, path, "_fused", spare));
     CFX_TRY(m->copy(m->ctx, path, spare, job->err));
-    cfx_status status = set_member(job, spare, "weight", new->weight);
+    cfx_status status = cfxi_pass_fuse_set(job, spare, "weight", new->weight);
     if (status == CFX_OK)
-        status = set_member(job, spare, "bias", new->bias);
+        status = cfxi_pass_fuse_set(job, spare, "bias", new->bias);
     if (status != CFX_OK)
         m->remove(m->ctx, spare, NULL);
     return status;
@@ -332,9 +328,8 @@ static cfx_status change_module(fuse_job *job, const fused_layer *layer, const f
     return status == CFX_OK ? cfxi_analysis_survey_note_call(&job->survey, path, job->err) : status;
 }
 
-/* A node before the layer that reads a new weight from a path of its own. */
-static cfx_node *make_reader(fuse_job *job, cfx_node *layer, const char *base, const char *suffix,
-                             cfx_value v)
+cfx_node *cfxi_pass_fuse_reader(fuse_job *job, cfx_node *layer, const char *base,
+                                const char *suffix, cfx_value v)
 {
     const cfx_module_tree *m = job->modules;
     char path[FUSE_MAX_PATH];
@@ -345,8 +340,10 @@ static cfx_node *make_reader(fuse_job *job, cfx_node *layer, const char *base, c
 }
 
 /* Every function of these operators takes weight and bias second and third, and by these names. */
-static cfx_status give(fuse_job *job, cfx_node *n, size_t i, const char *name, cfx_node *reader)
+cfx_status cfxi_pass_fuse_give(fuse_job *job, cfx_node *n, bool bias, cfx_node *reader)
 {
+    const char *name = bias ? "bias" : "weight";
+    const size_t i = bias ? 2 : 1;
     return i < cfx_node_num_args(n) ? cfx_node_set_arg(n, i, cfx_value_node(reader), job->err)
                                     : cfx_node_set_kwarg(n, name, cfx_value_node(reader), job->err);
 }
@@ -357,16 +354,16 @@ static cfx_status change_function(fuse_job *job, const fused_layer *layer, const
     cfx_node *n = layer->node;
     const char *path = layer->weight.reader->callee->ref->name->data;
     const cfx_node *bias = layer->bias.reader;
-    cfx_node *w = make_reader(job, n, path, "_fused", new->weight);
-    cfx_node *b = w ? make_reader(job, n, bias ? bias->callee->ref->name->data : path,
+    cfx_node *w = cfxi_pass_fuse_reader(job, n, path, "_fused", new->weight);
+    cfx_node *b = w ? cfxi_pass_fuse_reader(job, n, bias ? bias->callee->ref->name->data : path,
                                   bias ? "_fused" : "_fused_bias", new->bias) : NULL;
     if (!b)
         return job->err && job->err->status != CFX_OK ? job->err->status : CFX_E_NOMEM;
     cfx_value args = cfx_value_retain(cfx_node_args(n));
     cfx_value kwargs = cfx_value_retain(cfx_node_kwargs(n));
-    cfx_status status = give(job, n, 1, "weight", w);
+    cfx_status status = cfxi_pass_fuse_give(job, n, false, w);
     if (status == CFX_OK)
-        status = give(job, n, 2, "bias", b);
+        status = cfxi_pass_fuse_give(job, n, true, b);
     if (status == CFX_OK)
         status = skip_norm(job, norm->node, n);
     if (status != CFX_OK)
@@ -393,8 +390,9 @@ static cfx_status fuse_pair(fuse_job *job, cfx_node *n)
     fused_layer layer;
     fused_norm norm;
     fused_weights new;
-    cfx_node *input = cfxi_ir_node_erased(n) ? NULL : input_of(n);
-    if (!input || !read_layer(job, input, &layer) || !read_norm(job, n, &layer, &norm))
+    cfx_node *input = cfxi_ir_node_erased(n) ? NULL : cfxi_pass_fuse_input_of(n);
+    if (!input || input->n_users != 1 || input->users->count != 1 ||
+        !cfxi_pass_fuse_read_layer(job, input, &layer) || !read_norm(job, n, &layer, &norm))
         return job->status;
     if (!cfxi_pass_fuse_weights(job, &layer, &norm, &new))
         return job->status;
@@ -406,43 +404,62 @@ static cfx_status fuse_pair(fuse_job *job, cfx_node *n)
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-static cfx_status fuse_all(cfx_graph *g, void *ctx, cfx_error *err)
+static cfx_status fuse_all(fuse_job *job)
 {
-    fuse_job *job = ctx;
     cfx_iter it;
-    job->g = g;
-    job->err = err;
-    cfx_iter_begin(&it, g, false);
+    cfx_iter_begin(&it, job->g, false);
     for (cfx_node *n; job->status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;) {
-        if (operator_of(job, n) == CFX_OPID_batch_norm)
+        if (cfxi_pass_fuse_operator(job, n) == CFX_OPID_batch_norm)
             job->status = fuse_pair(job, n);
-        let_go(job);
+        cfxi_pass_fuse_let_go(job, 0);
     }
     cfx_iter_end(&it);
+    return job->status;
+}
+
+typedef struct fuse_walk {
+    fuse_job job;
+    cfxi_fuse_fn *fn;
+} fuse_walk;
+
+static cfx_status walk_graph(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    fuse_walk *w = ctx;
+    fuse_job *job = &w->job;
+    job->g = g;
+    job->err = err;
+    const cfx_status status = w->fn(job);
+    cfxi_pass_fuse_let_go(job, 0);
     cfxi_base_vec_free(&job->held, sizeof(cfx_value), g->allocator);
     job->held = (cfxi_vec){0};
-    return job->status == CFX_OK ? cfxi_analysis_each_region(g, fuse_all, job, err) : job->status;
+    return status == CFX_OK ? cfxi_analysis_each_region(g, walk_graph, w, err) : status;
+}
+
+cfx_status cfxi_pass_fuse_walk(cfx_graph *g, const cfx_module_tree *modules, cfxi_fuse_fn *fn,
+                               bool *changed, cfx_error *err)
+{
+    cfx_error own;
+    modules = cfxi_analysis_modules_or_null(modules);
+    cfxi_effect_model model = {.modules = modules};
+    fuse_walk w = {.job = {.modules = modules}, .fn = fn};
+    cfx_status status = CFX_OK;
+    if (modules) {
+        cfx_buffer_init(&w.job.path, g->allocator);
+        status = cfxi_analysis_survey_begin(&w.job.survey, g, &model, err);
+        if (status == CFX_OK)
+            status = walk_graph(g, &w, cfxi_base_error_or(err, &own));
+        cfxi_analysis_survey_end(&w.job.survey);
+        cfxi_analysis_model_end(&model);
+        cfx_buffer_free(&w.job.path);
+    }
+    if (changed)
+        *changed = w.job.changed;
+    return status;
 }
 
 cfx_status cfxi_pass_fuse_bn(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                              bool *changed, cfx_error *err)
 {
-    cfx_error own;
-    modules = cfxi_analysis_modules_or_null(modules);
-    cfxi_effect_model model = {.modules = modules};
-    fuse_job job = {.modules = modules};
-    cfx_status status = CFX_OK;
     (void)opts;
-    if (modules) {
-        cfx_buffer_init(&job.path, g->allocator);
-        status = cfxi_analysis_survey_begin(&job.survey, g, &model, err);
-        if (status == CFX_OK)
-            status = fuse_all(g, &job, cfxi_base_error_or(err, &own));
-        cfxi_analysis_survey_end(&job.survey);
-        cfxi_analysis_model_end(&model);
-        cfx_buffer_free(&job.path);
-    }
-    if (changed)
-        *changed = job.changed;
-    return status;
+    return cfxi_pass_fuse_walk(g, modules, fuse_all, changed, err);
 }

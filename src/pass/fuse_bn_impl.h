@@ -1,4 +1,5 @@
-/* fuse_bn_impl.h - what fuse_bn.c finds, and fuse_weights.c computes with. */
+/* fuse_bn_impl.h - layers and their weights, for passes that compute new ones: what fuse_bn.c
+ * finds, and fuse_weights.c computes with. */
 #ifndef CFXI_FUSE_BN_IMPL_H
 #define CFXI_FUSE_BN_IMPL_H
 
@@ -47,10 +48,41 @@ typedef struct fused_weights {
     cfx_value weight, bias;
 } fused_weights;
 
-/* Holds a floating value until the pair is done; INVALID, and the job fails, if memory is out. */
-cfx_value cfxi_pass_fuse_hold(fuse_job *job, cfx_value v);
+/* Calls `fn` for the graph and its regions; without modules, for nothing. */
+typedef cfx_status cfxi_fuse_fn(fuse_job *job);
+cfx_status cfxi_pass_fuse_walk(cfx_graph *g, const cfx_module_tree *modules, cfxi_fuse_fn *fn,
+                               bool *changed, cfx_error *err);
 
-/* The weights of the one layer; false, and the job has failed. (fuse_weights.c) */
+/* Holds a floating value until it is let go; INVALID, and the job fails, if memory is out. */
+cfx_value cfxi_pass_fuse_hold(fuse_job *job, cfx_value v);
+/* Lets go of all that is held but the first `keep`. */
+void cfxi_pass_fuse_let_go(fuse_job *job, size_t keep);
+
+/* ---- layers (fuse_bn.c) --------------------------------------------------------------------- */
+
+/* What a node computes; NONE once the job has failed. */
+cfx_operator cfxi_pass_fuse_operator(fuse_job *job, const cfx_node *n);
+/* The convolution or linear layer that `n` computes; false if it is none, or others call it or read
+ * or write its weights: it has to stay as it is. */
+bool cfxi_pass_fuse_read_layer(fuse_job *job, cfx_node *n, fused_layer *layer);
+/* The node that a layer, a norm or an activation is given, if that is all it is given. */
+cfx_node *cfxi_pass_fuse_input_of(const cfx_node *n);
+
+/* Sets module.name. */
+cfx_status cfxi_pass_fuse_set(fuse_job *job, const char *module, const char *name, cfx_value v);
+/* A node before the layer that reads a new weight from a path of its own, near `base`; or NULL. */
+cfx_node *cfxi_pass_fuse_reader(fuse_job *job, cfx_node *layer, const char *base,
+                                const char *suffix, cfx_value v);
+/* Makes it the weight or the bias of a function. */
+cfx_status cfxi_pass_fuse_give(fuse_job *job, cfx_node *n, bool bias, cfx_node *reader);
+
+/* ---- weights (fuse_weights.c) ---------------------------------------------------------------- */
+
+/* An operator of the host's, on values that are held; INVALID if it, or anything before, failed. */
+cfx_value cfxi_pass_fuse_compute(fuse_job *job, cfx_operator op, const cfx_value *args, size_t n);
+cfx_value cfxi_pass_fuse_reshape(fuse_job *job, cfx_value t, const int64_t *shape, size_t rank);
+
+/* The weights of the one layer; false, and the job has failed. */
 bool cfxi_pass_fuse_weights(fuse_job *job, const fused_layer *layer, const fused_norm *norm,
                             fused_weights *out);
 

@@ -9,15 +9,12 @@
  */
 #include "fuse_bn_impl.h"
 
-/* One operator, on values that are held; INVALID if it fails, or something before it did. */
-static cfx_value compute(fuse_job *job, cfx_operator op, cfx_value a, cfx_value b)
+cfx_value cfxi_pass_fuse_compute(fuse_job *job, cfx_operator op, const cfx_value *args, size_t n)
 {
-    const cfx_value args[] = {a, b};
-    const bool one = b.kind == CFX_KIND_INVALID;
     cfx_error why = {.status = CFX_OK};
     if (job->status != CFX_OK)
         return cfx_value_invalid();
-    cfx_value v = job->modules->call(job->modules->ctx, job->g, op, args, one ? 1 : 2, &why);
+    cfx_value v = job->modules->call(job->modules->ctx, job->g, op, args, n, &why);
     if (v.kind != CFX_KIND_INVALID)
         return cfxi_pass_fuse_hold(job, v);
     *job->err = why;
@@ -25,7 +22,14 @@ static cfx_value compute(fuse_job *job, cfx_operator op, cfx_value a, cfx_value 
     return v;
 }
 
-static cfx_value reshape(fuse_job *job, cfx_value t, const int64_t *shape, size_t rank)
+/* An operator of one value or two. */
+static cfx_value compute(fuse_job *job, cfx_operator op, cfx_value a, cfx_value b)
+{
+    const cfx_value args[] = {a, b};
+    return cfxi_pass_fuse_compute(job, op, args, b.kind == CFX_KIND_INVALID ? 1 : 2);
+}
+
+cfx_value cfxi_pass_fuse_reshape(fuse_job *job, cfx_value t, const int64_t *shape, size_t rank)
 {
     cfx_value sizes[FUSE_MAX_RANK];
     if (job->status != CFX_OK)
@@ -50,14 +54,15 @@ static cfx_value scale_weight(fuse_job *job, const fused_layer *layer, cfx_value
     int64_t apart[FUSE_MAX_RANK] = {layer->groups, old[0] / layer->groups};
     if (!layer->transposed)
         return compute(job, CFX_OPID_mul, layer->weight.value,
-                       reshape(job, factor, shape, rank));
+                       cfxi_pass_fuse_reshape(job, factor, shape, rank));
     for (size_t i = 1; i < rank; i++)
         apart[i + 1] = old[i];
     shape[0] = layer->groups;
     shape[2] = old[1];
-    cfx_value weight = reshape(job, layer->weight.value, apart, rank + 1);
-    weight = compute(job, CFX_OPID_mul, weight, reshape(job, factor, shape, rank + 1));
-    return reshape(job, weight, old, rank);
+    cfx_value weight = cfxi_pass_fuse_reshape(job, layer->weight.value, apart, rank + 1);
+    weight = compute(job, CFX_OPID_mul, weight,
+                     cfxi_pass_fuse_reshape(job, factor, shape, rank + 1));
+    return cfxi_pass_fuse_reshape(job, weight, old, rank);
 }
 
 /* Multiplied one after the other, as torch does: with mixed element types that is more exact. */

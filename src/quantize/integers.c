@@ -23,7 +23,7 @@
 #include <cfx/embed/ops.h>
 #include <cfx/embed/pass.h>
 
-/* ---- dequantizing -------------------------------------------------------------------------- */
+/* ---- dequantizing --------------------------------------------------------------------------- */
 
 /* Whether the argument says that the result is float32. */
 static bool is_float32(cfx_value v)
@@ -101,7 +101,7 @@ static cfx_status visit_weights(cfxi_integers *job, cfx_node *n, cfx_operator op
     return cfxi_quantize_note(job, n, &real);
 }
 
-/* ---- quantizing ---------------------------------------------------------------------------- */
+/* ---- quantizing ----------------------------------------------------------------------------- */
 
 static bool is_returned(const cfx_node *n)
 {
@@ -132,7 +132,7 @@ static cfx_status visit_quantize(cfxi_integers *job, cfx_node *n)
     return cfx_graph_erase(job->g, n, job->err);
 }
 
-/* ---- the walk ------------------------------------------------------------------------------ */
+/* ---- the walk ------------------------------------------------------------------------------- */
 
 static bool reads_integers(const cfxi_integers *job, const cfx_node *n)
 {
@@ -199,7 +199,7 @@ static cfx_status visit_all(cfxi_integers *job)
     return status;
 }
 
-/* ---- afterwards ---------------------------------------------------------------------------- */
+/* ---- afterwards ----------------------------------------------------------------------------- */
 
 /* Whether a node can go once nobody uses it. */
 static bool is_pure(const cfx_node *n)
@@ -255,7 +255,7 @@ static cfx_status report(const cfxi_integers *job)
     return status;
 }
 
-/* ---- a graph ------------------------------------------------------------------------------- */
+/* ---- a graph -------------------------------------------------------------------------------- */
 
 /* Nodes that nobody used from the beginning stay. */
 static cfx_status note_idle(cfxi_integers *job)

@@ -72,7 +72,7 @@ typedef struct cfxi_end {
     cfxi_grid grid;  /* with the limits of those clamps */
 } cfxi_end;
 
-/* ---- what is known (integers_known.c) ------------------------------------------------------ */
+/* ---- what is known (integers_known.c) ------------------------------------------------------- */
 
 /* Whether `n` calls a row as lowering writes it. */
 bool cfxi_quantize_is_row(const cfx_node *n, cfx_operator op);
@@ -131,7 +131,7 @@ cfx_status cfxi_quantize_finish(cfxi_integers *job, cfx_node *n, const cfxi_end 
 enum { CFXI_END_ARGS = 5 };
 void cfxi_quantize_end_args(const cfxi_end *end, cfx_value args[CFXI_END_ARGS]);
 
-/* ---- the kinds of calls: what is done with one; nothing if it is none of them ---------------- */
+/* ---- the kinds of calls: what is done with one; nothing if it is none of them --------------- */
 
 cfx_status cfxi_quantize_move(cfxi_integers *job, cfx_node *n, cfx_operator op);
 cfx_status cfxi_quantize_product(cfxi_integers *job, cfx_node *n, cfx_operator op);

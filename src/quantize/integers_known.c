@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------------- */
 
 cfx_operator cfxi_quantize_row_of(const cfx_node *n)
 {
@@ -22,7 +22,7 @@ bool cfxi_quantize_is_row(const cfx_node *n, cfx_operator op)
     return cfxi_quantize_row_of(n) == op;
 }
 
-/* ---- what values are ----------------------------------------------------------------------- */
+/* ---- what values are ------------------------------------------------------------------------ */
 
 bool cfxi_quantize_is_unwritten(const cfxi_integers *job, const cfx_node *n)
 {
@@ -68,7 +68,7 @@ cfx_status cfxi_quantize_stays(cfxi_integers *job, cfx_node *n, const char *why)
     return CFX_OK;
 }
 
-/* ---- constants ----------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------ */
 
 enum { CONSTANT_CALLS = 4 };  /* behind each other: unpack, quantize, transpose of an attribute */
 
@@ -233,7 +233,7 @@ bool cfxi_quantize_is_zero(cfxi_integers *job, const cfx_node *n)
     return zero;
 }
 
-/* ---- grids --------------------------------------------------------------------------------- */
+/* ---- grids ---------------------------------------------------------------------------------- */
 
 static bool fits_dtype(const cfxi_grid *grid)
 {
@@ -304,7 +304,7 @@ bool cfxi_quantize_limits(const cfx_node *n, double *low, double *high)
     }
 }
 
-/* ---- adding and replacing ------------------------------------------------------------------ */
+/* ---- adding and replacing ------------------------------------------------------------------- */
 
 static cfx_node *add_call(cfxi_integers *job, cfx_operator op, cfx_value args)
 {

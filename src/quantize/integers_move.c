@@ -94,7 +94,7 @@ static const uint8_t rows[CFX_OPERATOR_COUNT] = {
 
 bool cfxi_quantize_copies(cfx_operator op) { return rows[op] & COPIES; }
 
-/* ---- single rows --------------------------------------------------------------------------- */
+/* ---- single rows ---------------------------------------------------------------------------- */
 
 /* The argument of `n` for a parameter of its row; INVALID if it is not given. */
 static cfx_value named(const cfx_node *n, const char *name)
@@ -155,7 +155,7 @@ static cfx_operator integer_row(cfx_operator op)
                                                                            : op;
 }
 
-/* ---- the integer call ---------------------------------------------------------------------- */
+/* ---- the integer call ----------------------------------------------------------------------- */
 
 /* The tensors that a call moves: its first argument, or the items of it. */
 static const cfx_value *moved(const cfx_node *n, size_t *count)

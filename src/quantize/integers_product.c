@@ -26,7 +26,7 @@ static const char no_weights[] = "its weights are not quantized in a way that in
                                  "have";
 static const char too_long[] = "its sums have so many products that they may exceed 32 bits";
 
-/* ---- weights ------------------------------------------------------------------------------- */
+/* ---- weights -------------------------------------------------------------------------------- */
 
 static cfx_value full(cfxi_integers *job, cfx_node *before, cfx_value number, cfx_dtype dtype)
 {
@@ -88,7 +88,7 @@ static bool fits(cfxi_integers *job, const cfxi_real *real, int channels)
     return products * 255 * (narrow ? 128 : 255) < 2147483648.0;
 }
 
-/* ---- linear -------------------------------------------------------------------------------- */
+/* ---- linear --------------------------------------------------------------------------------- */
 
 static cfx_value or_none(cfx_value v) { return v.kind == CFX_KIND_INVALID ? cfx_value_none() : v; }
 
@@ -292,7 +292,7 @@ static cfx_status visit_conv(cfxi_integers *job, cfx_node *n, cfx_operator op)
                                                                 args, 11 + CFXI_END_ARGS));
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------ */
 
 cfx_status cfxi_quantize_product(cfxi_integers *job, cfx_node *n, cfx_operator op)
 {

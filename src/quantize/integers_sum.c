@@ -31,7 +31,7 @@ static void put_integers(const cfxi_real *x, cfx_value *args)
     args[2] = cfx_value_int(x->grid.zero);
 }
 
-/* ---- of two -------------------------------------------------------------------------------- */
+/* ---- of two --------------------------------------------------------------------------------- */
 
 static cfx_status visit_pair(cfxi_integers *job, cfx_node *n, cfx_operator op)
 {
@@ -54,7 +54,7 @@ static cfx_status visit_pair(cfxi_integers *job, cfx_node *n, cfx_operator op)
                    args, XY_ARGS);
 }
 
-/* ---- of many ------------------------------------------------------------------------------- */
+/* ---- of many -------------------------------------------------------------------------------- */
 
 /* Adds a mean over so many listed dimensions. */
 static cfx_status add_mean(cfxi_integers *job, cfx_node *n, const cfxi_real *x,

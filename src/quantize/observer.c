@@ -5,7 +5,7 @@
 
 enum { MOST_BINS = 1 << 20 };
 
-/* ---- specs --------------------------------------------------------------------------------- */
+/* ---- specs ---------------------------------------------------------------------------------- */
 
 /* The least and the greatest integer of a type that values can become; false for other types. */
 static bool integers_of(cfx_dtype dtype, int64_t *least, int64_t *most)
@@ -84,7 +84,7 @@ static cfx_status check_spec(const cfx_quantize_spec *s, cfx_error *err)
     return check_integers(s, err);
 }
 
-/* ---- an observer --------------------------------------------------------------------------- */
+/* ---- an observer ---------------------------------------------------------------------------- */
 
 /* `fresh` is twice as long as the histogram. */
 static size_t histogram_bytes(const cfx_quantize_spec *s)
@@ -168,7 +168,7 @@ const cfx_quantize_spec *cfx_observer_spec(const cfx_observer *o) { return &o->s
 int64_t cfx_observer_seen(const cfx_observer *o) { return o->seen; }
 int64_t cfx_observer_not_finite(const cfx_observer *o) { return o->not_finite; }
 
-/* ---- observing ----------------------------------------------------------------------------- */
+/* ---- observing ------------------------------------------------------------------------------ */
 
 static bool is_float(cfx_dtype dtype)
 {
@@ -203,7 +203,7 @@ cfx_status cfx_observer_observe(cfx_observer *o, const cfx_tensor *x, cfx_error 
     return CFX_OK;
 }
 
-/* ---- merging ------------------------------------------------------------------------------- */
+/* ---- merging -------------------------------------------------------------------------------- */
 
 static bool same_spec(const cfx_quantize_spec *a, const cfx_quantize_spec *b)
 {

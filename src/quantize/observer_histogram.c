@@ -10,7 +10,7 @@
 
 enum { FINER = 16 };  /* what an old bin is divided into before it goes to new ones */
 
-/* ---- counting ------------------------------------------------------------------------------ */
+/* ---- counting ------------------------------------------------------------------------------- */
 
 typedef struct counting {
     cfx_observer *o;
@@ -123,7 +123,7 @@ static void count_again(void *ctx, const float *x, int64_t n)
     count(c, x, n, c->bad == 0);
 }
 
-/* ---- other ranges -------------------------------------------------------------------------- */
+/* ---- other ranges --------------------------------------------------------------------------- */
 
 /* The i-th of n numbers from `low` to `high`, as torch.linspace has it: from both ends, rounded
  * once. */

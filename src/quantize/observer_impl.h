@@ -46,7 +46,7 @@ static inline bool cfxi_quantize_observer_has_ranges(const cfx_quantize_spec *sp
  * CFX_E_NOMEM. (observer.c) */
 cfx_status cfxi_quantize_observer_size(cfx_observer *o, size_t n, size_t groups, cfx_error *err);
 
-/* ---- elements (observer_walk.c) ------------------------------------------------------------ */
+/* ---- elements (observer_walk.c) ------------------------------------------------------------- */
 
 /* Some elements of a tensor: dimensions in the order of memory, the innermost last, without
  * negative strides and dimensions of one element. */

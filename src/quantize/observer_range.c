@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* ---- one call ------------------------------------------------------------------------------ */
+/* ---- one call ------------------------------------------------------------------------------- */
 
 typedef struct seeing {
     const cfxi_observes *loops;
@@ -122,7 +122,7 @@ static cfx_status see_tensor(cfx_observer *o, const cfx_tensor *t, int64_t *bad,
     return CFX_OK;
 }
 
-/* ---- many calls ---------------------------------------------------------------------------- */
+/* ---- many calls ----------------------------------------------------------------------------- */
 
 static void widen(float *low, float *high, float to_low, float to_high)
 {
@@ -171,7 +171,7 @@ cfx_status cfxi_quantize_observe_ranges(cfx_observer *o, const cfx_tensor *t, cf
     return CFX_OK;
 }
 
-/* ---- merging ------------------------------------------------------------------------------- */
+/* ---- merging -------------------------------------------------------------------------------- */
 
 static float mean(float a, int64_t a_calls, float b, int64_t b_calls)
 {

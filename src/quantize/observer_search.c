@@ -13,7 +13,7 @@
 
 static const double step_size = 1e-5;
 
-/* ---- the loss ------------------------------------------------------------------------------ */
+/* ---- the loss ------------------------------------------------------------------------------- */
 
 /* The integral of the squares between two distances. */
 static inline float square_sum(float begin, float end)
@@ -49,7 +49,7 @@ static double loss(const cfx_observer *o, double integers, int64_t first, int64_
     return sum;
 }
 
-/* ---- the search ---------------------------------------------------------------------------- */
+/* ---- the search ----------------------------------------------------------------------------- */
 
 typedef struct search {
     const cfx_observer *o;
@@ -111,7 +111,7 @@ void cfxi_quantize_search(const cfx_observer *o, float range[2])
     range[1] = o->low[0] + bin * (float)(s.last + 1);
 }
 
-/* ---- percentiles --------------------------------------------------------------------------- */
+/* ---- percentiles ---------------------------------------------------------------------------- */
 
 /* Where so many elements are below, if they are evenly spread over each bin. */
 static double place_of(const cfx_observer *o, double below)

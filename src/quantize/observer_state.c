@@ -14,7 +14,7 @@ static int64_t *count_at(cfx_observer *o, size_t i)
     return all[i];
 }
 
-/* ---- saving -------------------------------------------------------------------------------- */
+/* ---- saving --------------------------------------------------------------------------------- */
 
 static cfx_status save(cfx_state *state, const char *name, cfx_dtype dtype, const int64_t *sizes,
                        size_t ndim, const void *data, const cfx_allocator *allocator,
@@ -68,7 +68,7 @@ cfx_state *cfx_observer_save(const cfx_observer *o, cfx_error *err)
     return state;
 }
 
-/* ---- loading ------------------------------------------------------------------------------- */
+/* ---- loading -------------------------------------------------------------------------------- */
 
 static cfx_status wrong(const char *name, cfx_status status, const char *why, cfx_error *err)
 {

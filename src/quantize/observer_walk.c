@@ -10,7 +10,7 @@ enum { SHORT_RUN = 64, GATHERED = 1024, BLOCK = 4096 };
 
 CFXI_ISA_CHOICE(cfxi_observes, cfxi_quantize_observes_of, cfxi_quantize_observes)
 
-/* ---- parts --------------------------------------------------------------------------------- */
+/* ---- parts ---------------------------------------------------------------------------------- */
 
 /* Puts a dimension where its stride belongs: larger strides first. */
 static void add_dim(cfxi_part *p, int64_t size, int64_t stride)
@@ -70,7 +70,7 @@ cfxi_part cfxi_quantize_part_line(const char *data, cfx_dtype dtype, int64_t n, 
     return p;
 }
 
-/* ---- walking ------------------------------------------------------------------------------- */
+/* ---- walking -------------------------------------------------------------------------------- */
 
 typedef struct walk {
     const cfxi_part *part;
@@ -146,7 +146,7 @@ void cfxi_quantize_walk(const cfxi_part *p, cfx_isa isa, cfxi_elements_fn *fn, v
     flush(&w);
 }
 
-/* ---- ranges of elements -------------------------------------------------------------------- */
+/* ---- ranges of elements --------------------------------------------------------------------- */
 
 int64_t cfxi_quantize_range(const cfxi_observes *loops, const float *x, int64_t n, float range[2])
 {

@@ -35,7 +35,7 @@ struct cfx_qrules {
 static rule *rules_of(const cfx_qrules *r) { return r->rules.data; }
 static pattern *patterns_of(const cfx_qrules *r) { return r->patterns.data; }
 
-/* ---- keys ---------------------------------------------------------------------------------- */
+/* ---- keys ----------------------------------------------------------------------------------- */
 
 /* A bare word is a method. */
 static bool is_method(const char *type) { return cfxi_base_is_identifier(type, strlen(type)); }
@@ -98,7 +98,7 @@ static cfx_status call_key(cfx_buffer *key, const char *path, size_t path_size, 
     return append(key, digits, cfxi_base_format_int((int64_t)*index, digits), err);
 }
 
-/* ---- regular expressions ------------------------------------------------------------------- */
+/* ---- regular expressions -------------------------------------------------------------------- */
 
 /* The greater number of "{2,5}"; 1 if there is none. */
 static size_t repeats_at(const char *brace)
@@ -177,7 +177,7 @@ static cfx_status matches(const cfx_qrules *r, const pattern *p, const char *nam
     return CFX_OK;
 }
 
-/* ---- setting ------------------------------------------------------------------------------- */
+/* ---- setting -------------------------------------------------------------------------------- */
 
 cfx_qrules *cfx_qrules_new(const cfx_allocator *allocator, cfx_error *err)
 {
@@ -316,7 +316,7 @@ cfx_status cfx_qrules_set_matcher(cfx_qrules *r, cfx_qrules_match_fn *match, voi
     return CFX_OK;
 }
 
-/* ---- finding ------------------------------------------------------------------------------- */
+/* ---- finding -------------------------------------------------------------------------------- */
 
 /* Each of these leaves *found as it is if no rule of its kind applies. */
 

@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what is loaded when somebody asks for it
+    from .comparing import Comparison, compare
     from .fake_quantize import (
         FakeQuantize, FakeQuantizeBase, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize,
         default_affine_fixed_qparams_fake_quant, default_dynamic_fake_quant,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # what is loaded when somebody asks for it
         load_observer_state_dict, per_channel_weight_observer_range_neg_127_to_127,
         weight_observer_range_neg_127_to_127,
     )  # fmt: skip
+    from .preparing import convert_fx, fuse_fx, prepare_fx, prepare_qat_fx
     from .qconfig import (
         QConfig, default_activation_only_qconfig, default_debug_qconfig,
         default_dynamic_qat_qconfig, default_dynamic_qconfig, default_embedding_qat_qconfig,
@@ -53,12 +55,13 @@ if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from .rules import find_qconfigs, rules_of, spec_of
 
 __all__ = [
+    "Comparison", "compare",
     "FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize", "FixedQParamsObserver",
     "FusedMovingAvgObsFakeQuantize", "HistogramObserver", "MinMaxObserver",
     "MovingAverageMinMaxObserver", "MovingAveragePerChannelMinMaxObserver", "NoopObserver",
     "ObserverBase", "PerChannelMinMaxObserver", "PerGroupMinMaxObserver", "PercentileObserver",
     "PlaceholderObserver", "QConfig", "QConfigMapping", "RecordingObserver", "ReuseInputObserver",
-    "UniformQuantizationObserverBase", "default_activation_only_qconfig",
+    "UniformQuantizationObserverBase", "convert_fx", "default_activation_only_qconfig",
     "default_affine_fixed_qparams_fake_quant", "default_affine_fixed_qparams_observer",
     "default_debug_observer", "default_debug_qconfig", "default_dynamic_fake_quant",
     "default_dynamic_qat_qconfig", "default_dynamic_qconfig", "default_dynamic_quant_observer",
@@ -79,7 +82,8 @@ __all__ = [
     "default_symmetric_qnnpack_qat_qconfig", "default_symmetric_qnnpack_qconfig",
     "default_weight_fake_quant", "default_weight_observer", "default_weight_only_qconfig",
     "disable_fake_quant", "disable_observer", "enable_fake_quant", "enable_observer",
-    "find_qconfigs", "float16_dynamic_qconfig", "float16_static_qconfig",
+    "find_qconfigs", "fuse_fx", "prepare_fx", "prepare_qat_fx", "float16_dynamic_qconfig",
+    "float16_static_qconfig",
     "float_qparams_weight_only_qconfig", "float_qparams_weight_only_qconfig_4bit",
     "fused_per_channel_wt_fake_quant_range_neg_127_to_127",
     "fused_wt_fake_quant_range_neg_127_to_127", "get_default_qat_qconfig",
@@ -92,6 +96,7 @@ __all__ = [
 
 # module -> what is in it
 _MODULES = {
+    "comparing": ("Comparison", "compare"),
     "fake_quantize": (
         "FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize",
         "FusedMovingAvgObsFakeQuantize", "default_affine_fixed_qparams_fake_quant",
@@ -122,6 +127,7 @@ _MODULES = {
         "get_observer_state_dict", "load_observer_state_dict",
         "per_channel_weight_observer_range_neg_127_to_127", "weight_observer_range_neg_127_to_127",
     ),
+    "preparing": ("convert_fx", "fuse_fx", "prepare_fx", "prepare_qat_fx"),
     "qconfig": (
         "QConfig", "default_activation_only_qconfig", "default_debug_qconfig",
         "default_dynamic_qat_qconfig", "default_dynamic_qconfig", "default_embedding_qat_qconfig",
@@ -139,7 +145,6 @@ _MODULES = {
     "qconfig_mapping": (
         "QConfigMapping", "get_default_qat_qconfig_mapping", "get_default_qconfig_mapping",
     ),
-    "integers": ("stays_float",),
     "rules": ("find_qconfigs", "rules_of", "spec_of"),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}

@@ -3,6 +3,7 @@
 #include "capture/capture_entry.h"
 #include "quantize/quantizing.h"
 #include "script/scripting.h"
+#include "transform/comparison.h"
 
 PyMODINIT_FUNC PyInit__core(void);
 
@@ -272,6 +273,7 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->SymbolType, &symbol_spec, NULL) < 0 || numbers_init(st) < 0 ||
         add_type(module, &st->GuardsType, &guards_spec, NULL) < 0 ||
         add_type(module, &st->EntryType, &entry_spec, NULL) < 0 ||
+        add_type(module, &st->ComparisonType, &comparison_spec, NULL) < 0 ||
         add_type(module, &st->ObserverType, &observer_spec, NULL) < 0 ||
         add_type(module, &st->RulesType, &rules_spec, NULL) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)

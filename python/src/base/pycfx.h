@@ -46,7 +46,7 @@
     X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)  \
     X(RecorderType) X(NumberType) X(SymbolType) X(number_functions) X(witness_class) X(int_class)  \
     X(float_class) X(symbol_classes) X(capture_torch) X(capture_describe) X(GuardsType) \
-    X(EntryType) X(ObserverType) X(RulesType)
+    X(EntryType) X(ObserverType) X(RulesType) X(ComparisonType)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -398,6 +398,8 @@ typedef struct module_view {
     module_state *st;
     PyObject *root;     /* borrowed */
     PyObject *own;      /* {id: module}: copies of what lay on the way to what was changed */
+    PyObject *gone;     /* [module]: those that others replaced. They live as long as this does: an
+                           identity is an address, which nothing else may get meanwhile */
     PyObject *names;    /* {class: its public name} */
     PyObject *last;     /* the module that was asked for last, or NULL: mostly it is asked again */
     char last_path[200];

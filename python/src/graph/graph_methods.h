@@ -92,6 +92,10 @@ PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
 PyObject *graph_merge_modes(PyGraph *self, PyObject *args);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);
 
+/* quantize.c */
+PyObject *graph_quantize_prepare(PyGraph *self, PyObject *args);
+PyObject *graph_quantize_convert(PyGraph *self, PyObject *args);
+
 /* passes.c */
 PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes);
 PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks);

@@ -306,6 +306,8 @@ static PyMethodDef methods[] = {
     {"_lift_params", (PyCFunction)graph_lift_params, METH_O, NULL},
     {"_unlift_params", (PyCFunction)graph_unlift_params, METH_VARARGS, NULL},
     {"_cse", (PyCFunction)graph_cse, METH_VARARGS, NULL},
+    {"_quantize_prepare", (PyCFunction)graph_quantize_prepare, METH_VARARGS, NULL},
+    {"_quantize_convert", (PyCFunction)graph_quantize_convert, METH_VARARGS, NULL},
     {"_remove_dropout", (PyCFunction)graph_remove_dropout, METH_VARARGS, NULL},
     {"_merge_matmul", (PyCFunction)graph_merge_matmul, METH_O, NULL},
     {"_may_depend_on", (PyCFunction)graph_may_depend_on, METH_VARARGS, NULL},

@@ -357,7 +357,10 @@ static PyObject *own_child(module_view *tree, PyObject *parent, PyObject *name)
     Py_XDECREF(id);
     if (known)
         return known > 0 ? child : (Py_DECREF(child), NULL);
-    Py_SETREF(child, copy_of(child));
+    if (PyList_Append(tree->gone, child) < 0)
+        Py_CLEAR(child);
+    else
+        Py_SETREF(child, copy_of(child));
     id = child ? PyLong_FromVoidPtr(child) : NULL;
     if (!id || PyDict_SetItem(tree->own, id, child) < 0 ||
         PyObject_SetAttr(parent, name, child) < 0)
@@ -380,8 +383,20 @@ static int own_path(module_view *tree, PyObject *path)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* What stands at `path` is to be replaced: a module is kept. */
+static int keep_gone(module_view *tree, const char *path)
+{
+    PyObject *old = find_at_path(tree, path);
+    const bool module = old && PyObject_TypeCheck(old, (PyTypeObject *)tree->st->module_class);
+    const int status = PyErr_Occurred() || (module && PyList_Append(tree->gone, old) < 0) ? -1 : 0;
+    Py_XDECREF(old);
+    return status;
+}
+
 static int store(module_view *tree, const char *path, PyObject *value)
 {
+    if (keep_gone(tree, path) < 0)
+        return -1;
     forget(tree);
     PyObject *text = str_from_utf8(path, strlen(path));
     PyObject *what = text && own_path(tree, text) == 0 ? stored(tree, text, value) : NULL;
@@ -405,8 +420,9 @@ static cfx_status set(void *ctx, cfx_graph *g, const char *path, cfx_value v, cf
 static cfx_status remove_at(void *ctx, const char *path, cfx_error *err)
 {
     module_view *tree = ctx;
+    PyObject *text = PyErr_Occurred() || keep_gone(tree, path) < 0
+                         ? NULL : str_from_utf8(path, strlen(path));
     forget(tree);
-    PyObject *text = PyErr_Occurred() ? NULL : str_from_utf8(path, strlen(path));
     int error = text && own_path(tree, text) == 0 ? path_delete(tree->st, tree->root, text) : -1;
     Py_XDECREF(text);
     return error ? why_not(path, err) : CFX_OK;
@@ -567,12 +583,13 @@ void modules_done(module_view *view)
 {
     forget(view);
     Py_CLEAR(view->own);
+    Py_CLEAR(view->gone);
     Py_CLEAR(view->names);
 }
 
 bool modules_over(module_state *st, PyObject *root, module_view *view)
 {
-    view->own = view->names = view->last = NULL;
+    view->own = view->gone = view->names = view->last = NULL;
     if (!st->module_class) {
         PyErr_SetString(PyExc_ImportError, "import cfx.graph_module first");
         return false;
@@ -590,9 +607,10 @@ bool modules_over(module_state *st, PyObject *root, module_view *view)
         .st = st,
         .root = root,
         .own = PyDict_New(),
+        .gone = PyList_New(0),
         .names = PyDict_New(),
     };
-    return view->own && view->names;
+    return view->own && view->gone && view->names;
 }
 
 /* Runs a pass over a module, or None: whether it changed anything; -1 with an exception. Options

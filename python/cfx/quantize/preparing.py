@@ -1,0 +1,186 @@
+"""fuse_fx, prepare_fx, prepare_qat_fx and convert_fx: from a float model to one in integers."""
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from .._symbolic_trace import Tracer
+from ..graph_module import GraphModule
+from .errors import first_beyond, results_of
+from .host import Host, rules_of
+from .specs import is_observer
+from .training import to_float
+
+__all__ = ["fuse_fx", "prepare_fx", "prepare_qat_fx", "convert_fx"]
+
+
+# ---- models and their graphs -------------------------------------------------------------------
+
+
+class _QuantizationTracer(Tracer):
+    """Modules that cannot be traced are called as they are."""
+
+    def __init__(self, names: Iterable[str], classes: Iterable[type]) -> None:
+        super().__init__()
+        self._names = set(names)
+        self._classes = tuple(classes)
+
+    def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
+        return (module_qualified_name in self._names or type(m) in self._classes
+                or m.__module__.startswith("torch.ao.nn.")
+                or super().is_leaf_module(m, module_qualified_name))  # fmt: skip
+
+
+def _from_config(config: Any, cls_name: str) -> Any:
+    """A custom config of torch.ao, from a dict as older programs write it."""
+    if not isinstance(config, dict):
+        return config
+    from torch.ao.quantization.fx import custom_config
+
+    return getattr(custom_config, cls_name).from_dict(config)
+
+
+def _list_of(config: Any, name: str) -> list[Any]:
+    return list(getattr(config, name, None) or ())
+
+
+def _graph_module(model: Any, config: Any) -> GraphModule:
+    """A graph of its own for the model, whose weights are copied."""
+    kept = {name: getattr(model, name) for name in _list_of(config, "preserved_attributes")
+            if hasattr(model, name)}  # fmt: skip
+    model = copy.deepcopy(model)
+    if isinstance(model, GraphModule):
+        gm = model
+    elif isinstance(model, torch.nn.Module):
+        tracer = _QuantizationTracer(_list_of(config, "non_traceable_module_names"),
+                                     _list_of(config, "non_traceable_module_classes"))  # fmt: skip
+        graph = tracer.trace(model)
+        gm = GraphModule(tracer.root, graph, type(model).__name__)
+        gm.train(model.training)
+    else:
+        raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
+    for name, value in kept.items():
+        setattr(gm, name, value)
+    return gm
+
+
+def _mapping_of(mapping: Any) -> Any:
+    if isinstance(mapping, dict):
+        from torch.ao.quantization import QConfigMapping
+
+        return QConfigMapping.from_dict(mapping)
+    if not hasattr(mapping, "global_qconfig"):
+        raise TypeError(f"expected a QConfigMapping or a dict, got {type(mapping).__name__}")
+    return mapping
+
+
+def _finish(gm: GraphModule) -> GraphModule:
+    gm.graph.lint()
+    gm.recompile()
+    gm.delete_all_unused_submodules()
+    return gm
+
+
+# ---- the four functions ------------------------------------------------------------------------
+
+
+def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
+            backend_config: Any = None) -> GraphModule:  # fmt: skip
+    """Returns a copy of the model as a GraphModule in which batch-norms are part of the weights of
+    the layers before them. The model must be in eval mode."""
+    config = _from_config(fuse_custom_config, "FuseCustomConfig")
+    if model.training:
+        raise ValueError("fuse_fx folds batch-norms by their running statistics: call "
+                         "model.eval() first, or prepare_qat_fx to train")  # fmt: skip
+    gm = _graph_module(model, config)
+    gm.graph._pass("fuse_bn", gm)
+    return _finish(gm)
+
+
+def _prepare(model: Any, mapping: Any, config: Any, training: bool,
+             every: bool | None) -> GraphModule:  # fmt: skip
+    config = _from_config(config, "PrepareCustomConfig")
+    rules = list(rules_of(_mapping_of(mapping)))
+    captured = isinstance(model, GraphModule)
+    gm = _graph_module(model, config)
+    if captured:  # what works in place would change what was observed before; all is one dtype
+        gm.graph._pass("functionalize", gm, {"same_dtypes": 1})
+    if not training:
+        gm.graph._pass("fuse_bn", gm)
+    every = captured if every is None else every
+    left = gm.graph._quantize_prepare(gm, Host(gm), rules, training, every,
+                                      _list_of(config, "input_quantized_indexes"))  # fmt: skip
+    gm.meta["quantized_outputs"] = _list_of(config, "output_quantized_indexes")
+    gm.meta["left_in_float"] = left
+    gm.meta["quantization"] = "prepared"
+    return _finish(gm)
+
+
+def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
+               prepare_custom_config: Any = None, _equalization_config: Any = None,
+               backend_config: Any = None, *,
+               every_spelling: bool | None = None) -> GraphModule:  # fmt: skip
+    """Returns a copy of the model with observers where values become integers: run it on some
+    inputs, then convert it with `convert_fx`. Batch-norms that are training are not folded.
+
+    `model` is a module, which is traced, or a GraphModule of cfx (`cfx.capture`, `cfx.script`,
+    `cfx.symbolic_trace`), whose graph is used. `qconfig_mapping` is PyTorch's or ours. Observers
+    stand where PyTorch's FX mode puts them; with `every_spelling`, which is the default for a
+    GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is.
+    `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
+    the reason."""
+    return _prepare(model, qconfig_mapping, prepare_custom_config, False, every_spelling)
+
+
+def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
+                   prepare_custom_config: Any = None, backend_config: Any = None, *,
+                   every_spelling: bool | None = None) -> GraphModule:  # fmt: skip
+    """Likewise for training: values and weights are rounded as they will be in integers, and the
+    gradient passes as if they were not. Convert the trained model with `convert_fx`."""
+    if not model.training:
+        raise ValueError("prepare_qat_fx is for models in training mode: call model.train() first, "
+                         "or prepare_fx to calibrate")  # fmt: skip
+    return _prepare(model, qconfig_mapping, prepare_custom_config, True, every_spelling)
+
+
+def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
+               _remove_qconfig: bool = True, qconfig_mapping: Any = None,
+               backend_config: Any = None, keep_original_weights: bool = False, *,
+               keep: Iterable[str] = (), max_error: float | None = None,
+               samples: Sequence[Any] = ()) -> GraphModule:  # fmt: skip
+    """Returns a copy of a prepared and calibrated model in the reference form: integers between
+    operators, int8 weights, float arithmetic. `cfx.compile` makes integer arithmetic of it.
+
+    The nodes named in `keep` stay float, and with `max_error` those whose result is further off
+    than that on the `samples` (a list of tuples of inputs): the norm of the difference, divided by
+    that of the float result. `result.meta["left_in_float"]` lists all that do, with the reason."""
+    if max_error is None:
+        return _convert(graph_module, list(keep))
+    if not samples:
+        raise ValueError("max_error needs samples=[(input, ...), ...], inputs to measure with")
+    kept = list(keep)
+    wanted = [results_of(graph_module, sample) for sample in samples]
+    while True:
+        converted = _convert(graph_module, kept)
+        worse = first_beyond(converted, samples, wanted, max_error, kept)
+        if not worse:
+            return converted
+        kept += worse
+
+
+def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
+    if not isinstance(graph_module, GraphModule):
+        raise TypeError("convert_fx takes what prepare_fx returned, got "
+                        f"{type(graph_module).__name__}")  # fmt: skip
+    from torch.ao.quantization.fx import _decomposed  # noqa: F401  (registers the operators)
+
+    gm = copy.deepcopy(graph_module)
+    stage, gm.meta["quantization"] = gm.meta.get("quantization"), "converted"
+    if stage == "prepared" and not any(is_observer(m) for m in gm.modules()):
+        return gm  # nothing in it can be quantized
+    to_float(gm)
+    left = gm.graph._quantize_convert(gm, Host(gm), keep,
+                                      list(gm.meta.get("quantized_outputs", ())))  # fmt: skip
+    gm.meta["left_in_float"] = [*gm.meta.get("left_in_float", ()), *left]
+    return _finish(gm)

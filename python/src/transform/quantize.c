@@ -1,0 +1,322 @@
+/* quantize.c - preparing and converting graphs of nn.Modules: a Python object makes the observers.
+ *
+ * The host has observe(path, config, weight), share(path, with), spec(path), look(path, tensor),
+ * scales(path), train(path, norm, config) and matches(regex, name). A spec is the tuple (observer,
+ * dtype, low, high, per, axis, group, symmetric, eps); scales() returns a pair, or a text that says
+ * why there is none.
+ */
+#include "graph/graph_methods.h"
+#include "trace/trace.h"
+
+typedef struct quantize_host {
+    cfx_quantize_host table;  /* ctx is this */
+    module_view view;
+    PyGraph *graph;           /* borrowed, as the object is */
+    PyObject *object;
+    PyObject *left;           /* [(name of a node, reason)] of what stays float */
+} quantize_host;
+
+static cfx_status failed(cfx_error *err)
+{
+    return cfx_error_set(err, CFX_E_HOST, "Python raised an exception");
+}
+
+/* What a call of the host gave: CFX_OK, or CFX_E_HOST. The tree may have changed. */
+static cfx_status done(quantize_host *h, PyObject *result, cfx_error *err)
+{
+    Py_CLEAR(h->view.last);
+    if (!result)
+        return failed(err);
+    Py_DECREF(result);
+    return CFX_OK;
+}
+
+/* ---- specs ---------------------------------------------------------------------------------- */
+
+static bool read_dtype(PyGraph *graph, PyObject *o, cfx_dtype *dtype)
+{
+    cfx_value v = value_from_py(graph, o);
+    if (v.kind == CFX_KIND_DTYPE) {
+        *dtype = (cfx_dtype)v.as.i;
+        return true;
+    }
+    if (v.kind != CFX_KIND_INVALID)
+        PyErr_Format(PyExc_TypeError, "%R is not a dtype", o);
+    return false;
+}
+
+static bool read_spec(PyGraph *graph, PyObject *tuple, cfx_quantize_spec *spec)
+{
+    PyObject *dtype;
+    int observer, per, symmetric;
+    long long low, high, axis, group;
+    *spec = (cfx_quantize_spec){.eps = 0};
+    if (!PyTuple_Check(tuple) ||
+        !PyArg_ParseTuple(tuple, "iOLLiLLpd:spec", &observer, &dtype, &low, &high, &per, &axis,
+                          &group, &symmetric, &spec->eps))
+        return false;
+    spec->observer = (cfx_observer_kind)observer;
+    spec->per = (cfx_quantize_per)per;
+    spec->low = low;
+    spec->high = high;
+    spec->axis = axis;
+    spec->group = group;
+    spec->symmetric = symmetric;
+    return read_dtype(graph, dtype, &spec->dtype);
+}
+
+/* ---- the host ------------------------------------------------------------------------------- */
+
+static cfx_status observe(void *ctx, const char *path, const cfx_qconfig *config, bool weight,
+                          cfx_error *err)
+{
+    quantize_host *h = ctx;
+    return done(h, PyObject_CallMethod(h->object, "observe", "sOO", path, (PyObject *)config->host,
+                                       weight ? Py_True : Py_False), err);
+}
+
+static cfx_status share(void *ctx, const char *path, const char *with, cfx_error *err)
+{
+    quantize_host *h = ctx;
+    return done(h, PyObject_CallMethod(h->object, "share", "ss", path, with), err);
+}
+
+static cfx_status train(void *ctx, const char *path, const char *norm, const cfx_qconfig *config,
+                        cfx_error *err)
+{
+    quantize_host *h = ctx;
+    return done(h, PyObject_CallMethod(h->object, "train", "szO", path, norm,
+                                       (PyObject *)config->host), err);
+}
+
+static cfx_status find_spec(void *ctx, const char *path, cfx_quantize_spec *spec, cfx_error *err)
+{
+    quantize_host *h = ctx;
+    PyObject *tuple = PyObject_CallMethod(h->object, "spec", "s", path);
+    if (!tuple)
+        return failed(err);
+    cfx_status status = CFX_OK;
+    if (tuple == Py_None)
+        status = cfx_error_set(err, CFX_E_KEY, "'%.200s' is not an observer", path);
+    else if (!read_spec(h->graph, tuple, spec))
+        status = failed(err);
+    Py_DECREF(tuple);
+    return status;
+}
+
+static cfx_status look(void *ctx, cfx_graph *g, const char *path, cfx_value tensor, cfx_error *err)
+{
+    quantize_host *h = ctx;
+    PyObject *graph = graph_wrap(h->view.st, g);
+    PyObject *value = graph ? value_to_py((PyGraph *)graph, tensor) : NULL;
+    PyObject *result = value ? PyObject_CallMethod(h->object, "look", "sO", path, value) : NULL;
+    Py_XDECREF(value);
+    Py_XDECREF(graph);
+    return done(h, result, err);
+}
+
+static cfx_status pair_of(PyGraph *graph, PyObject *pair, cfx_value *scale, cfx_value *zero,
+                          cfx_error *err)
+{
+    if (PyUnicode_Check(pair)) {
+        const char *why = PyUnicode_AsUTF8(pair);
+        return why ? cfx_error_set(err, CFX_E_VALUE, "%s", why) : failed(err);
+    }
+    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
+        PyErr_Format(PyExc_TypeError, "expected a scale and a zero point, got %R", pair);
+        return failed(err);
+    }
+    *scale = value_from_py(graph, PyTuple_GET_ITEM(pair, 0));
+    *zero = value_from_py(graph, PyTuple_GET_ITEM(pair, 1));
+    return scale->kind == CFX_KIND_INVALID || zero->kind == CFX_KIND_INVALID ? failed(err) : CFX_OK;
+}
+
+static cfx_status scales(void *ctx, cfx_graph *g, const char *path, cfx_value *scale,
+                         cfx_value *zero, cfx_error *err)
+{
+    quantize_host *h = ctx;
+    PyObject *graph = graph_wrap(h->view.st, g);
+    PyObject *pair = graph ? PyObject_CallMethod(h->object, "scales", "s", path) : NULL;
+    cfx_status status = pair ? pair_of((PyGraph *)graph, pair, scale, zero, err) : failed(err);
+    Py_XDECREF(pair);
+    Py_XDECREF(graph);
+    return status;
+}
+
+static cfx_status matches(void *ctx, const char *regex, const char *name, bool *is, cfx_error *err)
+{
+    PyObject *answer = PyObject_CallMethod(ctx, "matches", "ss", regex, name);
+    const int truth = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    *is = truth > 0;
+    return truth < 0 ? failed(err) : CFX_OK;
+}
+
+static void add_left(void *ctx, const cfx_node *n, const char *why)
+{
+    PyObject *list = ((quantize_host *)ctx)->left;
+    PyObject *pair = Py_BuildValue("(ss)", cfx_node_name(n, NULL), why);
+    if (!pair || PyList_Append(list, pair) < 0)
+        PyErr_WriteUnraisable(list);
+    Py_XDECREF(pair);
+}
+
+/* Whether the host can begin; host_end is due in any case. */
+static bool host_begin(PyGraph *self, PyObject *module, PyObject *object, quantize_host *h)
+{
+    *h = (quantize_host){.graph = self, .object = object, .left = PyList_New(0)};
+    h->table = (cfx_quantize_host){.ctx = h, .observe = observe, .share = share, .spec = find_spec,
+                                   .look = look, .scales = scales, .train = train};
+    return h->left && modules_over(self->st, module, &h->view);
+}
+
+/* The list of what stays float, or NULL with an exception. */
+static PyObject *host_end(quantize_host *h, cfx_status status, cfx_error *err)
+{
+    PyObject *left = h->left;
+    modules_done(&h->view);
+    if (left && status == CFX_OK && !PyErr_Occurred())
+        return left;
+    Py_XDECREF(left);
+    return PyErr_Occurred() && status == CFX_OK ? NULL : raise_cfx(err);
+}
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+static cfx_status add_rule(cfx_qrules *rules, const char *kind, const char *name, const char *type,
+                           Py_ssize_t index, const cfx_qconfig *config, cfx_error *err)
+{
+    if (strcmp(kind, "global") == 0)
+        return cfx_qrules_set_global(rules, config, err);
+    if (strcmp(kind, "type") == 0)
+        return cfx_qrules_set_type(rules, type, config, err);
+    if (strcmp(kind, "name") == 0)
+        return cfx_qrules_set_name(rules, name, config, err);
+    if (strcmp(kind, "regex") == 0)
+        return cfx_qrules_set_regex(rules, name, config, err);
+    return cfx_qrules_set_order(rules, name, type, (size_t)index, config, err);
+}
+
+/* A rule is (kind, name, type, index, None or (activation, weight, object)). */
+static bool read_rule(PyGraph *self, cfx_qrules *rules, PyObject *row, cfx_error *err)
+{
+    const char *kind, *name, *type;
+    Py_ssize_t index;
+    PyObject *given, *activation, *weight, *object;
+    cfx_qconfig config;
+    if (!PyTuple_Check(row) ||
+        !PyArg_ParseTuple(row, "szznO:rule", &kind, &name, &type, &index, &given))
+        return false;
+    if (given != Py_None) {
+        if (!PyTuple_Check(given) ||
+            !PyArg_ParseTuple(given, "OOO:config", &activation, &weight, &object) ||
+            !read_spec(self, activation, &config.activation) ||
+            !read_spec(self, weight, &config.weight))
+            return false;
+        config.host = object;
+    }
+    return add_rule(rules, kind, name, type, index, given == Py_None ? NULL : &config, err) ==
+           CFX_OK;
+}
+
+static cfx_qrules *read_rules(PyGraph *self, PyObject *rows, PyObject *object, cfx_error *err)
+{
+    cfx_qrules *rules = cfx_qrules_new(cfx_graph_allocator(self->g), err);
+    bool fine = rules && PyList_Check(rows) &&
+                cfx_qrules_set_matcher(rules, matches, object, err) == CFX_OK;
+    for (Py_ssize_t i = 0; fine && i < PyList_GET_SIZE(rows); i++)
+        fine = read_rule(self, rules, PyList_GET_ITEM(rows, i), err);
+    if (!fine) {
+        cfx_qrules_free(rules);
+        return NULL;
+    }
+    return rules;
+}
+
+/* ---- methods of Graph ----------------------------------------------------------------------- */
+
+enum { MOST_PLACES = 64 };
+
+static Py_ssize_t read_places(PyObject *list, size_t places[MOST_PLACES])
+{
+    if (!PyList_Check(list) || PyList_GET_SIZE(list) > MOST_PLACES) {
+        PyErr_Format(PyExc_ValueError, "expected a list of at most %d numbers", MOST_PLACES);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        places[i] = PyLong_AsSize_t(PyList_GET_ITEM(list, i));
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return PyList_GET_SIZE(list);
+}
+
+/* _quantize_prepare(module, host, rules, training, every_spelling, quantized_inputs): [(name,
+ * reason)] of what stays float. */
+PyObject *graph_quantize_prepare(PyGraph *self, PyObject *args)
+{
+    PyObject *module, *object, *rows, *inputs;
+    int training, every;
+    size_t places[MOST_PLACES];
+    cfx_error err = {0};
+    quantize_host h;
+    if (!PyArg_ParseTuple(args, "OOOppO:_quantize_prepare", &module, &object, &rows, &training,
+                          &every, &inputs))
+        return NULL;
+    const Py_ssize_t n = read_places(inputs, places);
+    cfx_qrules *rules = n < 0 ? NULL : read_rules(self, rows, object, &err);
+    if (!rules)
+        return PyErr_Occurred() ? NULL : raise_cfx(&err);
+    cfx_status status = CFX_E_HOST;
+    if (host_begin(self, module, object, &h)) {
+        const cfx_prepare_options opts = {
+            .training = training, .every_spelling = every, .inputs = places,
+            .n_inputs = (size_t)n, .left = add_left, .ctx = &h};
+        cfx_iter here = hold(self->g);
+        status = cfx_graph_prepare(self->g, &h.view.table, &h.table, rules, &opts, &err);
+        cfx_iter_end(&here);
+    }
+    cfx_qrules_free(rules);
+    return host_end(&h, status, &err);
+}
+
+/* The texts of a list, which they belong to; NULL with an exception. */
+static const char **read_texts(PyObject *list, size_t *n)
+{
+    *n = PyList_Check(list) ? (size_t)PyList_GET_SIZE(list) : 0;
+    const char **texts = PyMem_Calloc(*n + 1, sizeof *texts);
+    for (size_t i = 0; texts && i < *n; i++) {
+        texts[i] = PyUnicode_AsUTF8(PyList_GET_ITEM(list, (Py_ssize_t)i));
+        if (!texts[i]) {
+            PyMem_Free(texts);
+            return NULL;
+        }
+    }
+    return texts ? texts : (const char **)PyErr_NoMemory();
+}
+
+/* _quantize_convert(module, host, keep, quantized_outputs): [(name, reason)] of what stays
+ * float. */
+PyObject *graph_quantize_convert(PyGraph *self, PyObject *args)
+{
+    PyObject *module, *object, *keep, *outputs;
+    size_t places[MOST_PLACES], n_keep;
+    cfx_error err = {0};
+    quantize_host h;
+    if (!PyArg_ParseTuple(args, "OOOO:_quantize_convert", &module, &object, &keep, &outputs))
+        return NULL;
+    const Py_ssize_t n = read_places(outputs, places);
+    const char **names = n < 0 ? NULL : read_texts(keep, &n_keep);
+    if (!names)
+        return NULL;
+    cfx_status status = CFX_E_HOST;
+    if (host_begin(self, module, object, &h)) {
+        const cfx_convert_options opts = {.keep = names, .n_keep = n_keep, .outputs = places,
+                                          .n_outputs = (size_t)n, .left = add_left, .ctx = &h};
+        cfx_iter here = hold(self->g);
+        status = cfx_graph_convert(self->g, &h.view.table, &h.table, &opts, &err);
+        cfx_iter_end(&here);
+    }
+    PyMem_Free(names);
+    return host_end(&h, status, &err);
+}

@@ -1,0 +1,301 @@
+/* patterns.c - which calls can be quantized, which count as one, and which give no tensors.
+ *
+ * A node is looked at once: its operator, its row of quantize.def, its configuration. A head and
+ * its tail (fusions.def) are one if the tail is the head's only user; in training a layer and its
+ * batch-norm are, too. Linear in nodes and edges.
+ */
+#include "prepare_impl.h"
+
+#include "analysis/control_flow_impl.h"
+
+/* ---- the tables ----------------------------------------------------------------------------- */
+
+#define STATIC CFXI_QUANTIZE_STATIC
+#define DYNAMIC CFXI_QUANTIZE_DYNAMIC
+#define LAYER CFXI_QUANTIZE_LAYER
+static const cfxi_quantize_row rows[CFX_OPERATOR_COUNT] = {
+#define CFX_QUANTIZE(op, role, modes, spellings)                                                   \
+    [CFX_OPID_##op] = {spellings, CFXI_QUANTIZE_##role, modes},
+#include "quantize.def"
+};
+#undef STATIC
+#undef DYNAMIC
+#undef LAYER
+
+typedef struct fusion {
+    uint16_t head, tail;
+    const char *spellings;
+} fusion;
+
+static const fusion fusions[] = {
+#define CFX_FUSION(head, tail, spellings) {CFX_OPID_##head, CFX_OPID_##tail, spellings},
+#include "fusions.def"
+};
+
+static cfx_operator functional(cfx_operator op)
+{
+    const cfx_operator plain = op ? cfx_operator_functional(op) : CFX_OPID_NONE;
+    return plain && rows[op].role == CFXI_QUANTIZE_NONE ? plain : op;
+}
+
+const cfxi_quantize_row *cfxi_quantize_find_row(cfx_operator op)
+{
+    const cfxi_quantize_row *row = &rows[functional(op)];
+    return row->role == CFXI_QUANTIZE_NONE ? NULL : row;
+}
+
+bool cfxi_quantize_is_quantized(cfx_operator op)
+{
+    return op >= CFX_OPID_quantize_per_tensor && op <= CFX_OPID_weight_linear;
+}
+
+/* ---- spellings ------------------------------------------------------------------------------ */
+
+/* Whether one of the words, with blanks between them, is `word`. */
+static bool has_word(const char *words, const char *word, size_t size)
+{
+    while (*words) {
+        const size_t n = strcspn(words, " ");
+        if (n == size && memcmp(words, word, n) == 0)
+            return true;
+        words += n + (words[n] == ' ');
+    }
+    return false;
+}
+
+static cfx_status module_is_spelled(const cfx_node *n, const cfx_module_tree *modules,
+                                    const char *words, bool *is, cfx_error *err)
+{
+    static const char long_form[] = "torch.nn.";
+    cfx_buffer name;
+    cfx_buffer_init(&name, n->graph->allocator);
+    cfx_status status = cfxi_ops_module_class(modules, cfxi_quantize_path(n), &name, err);
+    *is = status == CFX_OK && strncmp(name.data, long_form, sizeof long_form - 1) == 0 &&
+          has_word(words, name.data + 6, name.size - 6);
+    cfx_buffer_free(&name);
+    return status;
+}
+
+cfx_status cfxi_quantize_is_spelled(const cfx_node *n, const cfx_module_tree *modules,
+                                    const char *words, bool *is, cfx_error *err)
+{
+    if (n->op == CFX_OP_CALL_MODULE)
+        return module_is_spelled(n, modules, words, is, err);
+    const char *spelling = cfxi_ops_node_spelling(n);
+    *is = spelling && has_word(words, spelling, strcspn(spelling, " ("));
+    return CFX_OK;
+}
+
+/* ---- what is no tensor ---------------------------------------------------------------------- */
+
+static bool all_inputs_are_numbers(const cfxi_prepare *p, const cfx_node *n)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n->inputs[i].def);
+        if (!f || !f->number)
+            return false;
+    }
+    return n->n_inputs > 0;
+}
+
+static bool is_tensor_attribute(cfx_value name)
+{
+    static const char *const tensors[] = {"T", "mT", "H", "mH", "data", "grad", "real", "imag"};
+    const char *text = cfx_value_text(name, NULL);
+    for (size_t i = 0; text && i < sizeof tensors / sizeof *tensors; i++)
+        if (strcmp(text, tensors[i]) == 0)
+            return true;
+    return text == NULL;
+}
+
+/* Whether the value is certainly not a tensor: a size, a number, a tuple of them. */
+static bool is_number(const cfxi_prepare *p, const cfx_node *n, cfx_operator op)
+{
+    cfx_schema_param result, first;
+    if (n->op == CFX_OP_PLACEHOLDER)
+        return cfxi_base_pointers_get(&p->numbers, n) != NULL;
+    if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
+        return false;
+    if (op == CFX_OPID_getattr)
+        return !is_tensor_attribute(cfx_node_arg(n, 1));
+    if (op == CFX_OPID_size)
+        return true;
+    if (!cfx_operator_result(op, 0, &result))
+        return n->op == CFX_OP_CALL_FUNCTION && all_inputs_are_numbers(p, n);
+    if (strncmp(result.type, "Tensor", 6) != 0 && strncmp(result.type, "Any", 3) != 0)
+        return true;
+    const bool takes_one = cfx_operator_param(op, 0, &first) &&
+                           (strncmp(first.type, "Tensor", 6) == 0 ||
+                            strncmp(first.type, "Any", 3) == 0);
+    return takes_one && n->op == CFX_OP_CALL_FUNCTION && all_inputs_are_numbers(p, n);
+}
+
+static bool gives_number(const cfxi_prepare *p, cfx_value v)
+{
+    if (v.kind != CFX_KIND_NODE)
+        return true;
+    const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, v.as.node);
+    return f && f->number;
+}
+
+/* Remembers which inputs of the regions of a branch or loop are not tensors. */
+static cfx_status note_region_inputs(cfxi_prepare *p, cfx_node *n)
+{
+    cfxi_control c;
+    if (!cfxi_analysis_control_of(n, &c))
+        return CFX_OK;
+    for (size_t i = 0; i < c.n_regions; i++) {
+        size_t k = 0;
+        const size_t extra = cfxi_analysis_control_extra(&c);
+        cfx_node *in = cfxi_ir_next_input(c.regions[i], NULL);
+        for (; in; in = cfxi_ir_next_input(c.regions[i], in), k++) {
+            const bool number = k < extra || (k - extra < c.n &&
+                                              gives_number(p, c.operands[k - extra]));
+            if (number && !cfxi_base_pointers_set(&p->numbers, in, in, p->allocator))
+                return cfxi_base_nomem(p->err);
+        }
+    }
+    return CFX_OK;
+}
+
+/* ---- configurations ------------------------------------------------------------------------- */
+
+const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfig *config,
+                                  bool *quietly)
+{
+    const cfx_quantize_spec *x = &config->activation;
+    const cfx_quantize_spec *w = &config->weight;
+    const bool layer = row->modes & CFXI_QUANTIZE_LAYER;
+    *quietly = false;
+    if (x->observer == CFX_OBSERVE_NOTHING) {
+        *quietly = !layer || w->observer == CFX_OBSERVE_NOTHING;
+        return *quietly ? "only weights are quantized" : NULL;
+    }
+    if (cfxi_quantize_each_run(x)) {
+        *quietly = !(row->modes & CFXI_QUANTIZE_DYNAMIC);
+        return *quietly ? "ranges are not chosen in each run for this operator" : NULL;
+    }
+    if (cfxi_quantize_is_half(x))
+        return "float16 with observed ranges is not a form of integers";
+    if (!(row->modes & CFXI_QUANTIZE_STATIC)) {
+        *quietly = true;
+        return "only its weights can be quantized, or its input in each run";
+    }
+    if (layer && w->observer == CFX_OBSERVE_NOTHING)
+        return "its configuration does not quantize the weights";
+    if (row->role == CFXI_QUANTIZE_FIXED && x->observer != CFX_OBSERVE_FIXED)
+        return "its configuration does not fix the scale of the result";
+    return NULL;
+}
+
+static cfx_status find_config(cfxi_prepare *p, const cfx_node *n, cfxi_quantize_facts *f)
+{
+    f->config = NULL;
+    return cfxi_ir_is_call(n) ? cfxi_quantize_rules_node(p->rules, n, p->modules, &p->order,
+                                                         &f->config, p->err) : CFX_OK;
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static cfx_node *only_user(const cfx_node *n)
+{
+    return n->n_users == 1 && n->users->count == 1 ? n->users->user : NULL;
+}
+
+static size_t calls_of(const cfxi_prepare *p, const cfx_node *n)
+{
+    const void *id = p->modules->identity(p->modules->ctx, cfxi_quantize_path(n));
+    const size_t *calls = id ? cfxi_base_map_find(&p->calls, id, sizeof *calls) : NULL;
+    return calls ? *calls : 0;
+}
+
+/* In training a layer and the batch-norm that alone uses it, both called nowhere else, learn as one
+ * (as in PyTorch, not transposed convolutions). */
+static bool trains_with(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f,
+                        const cfx_node *norm)
+{
+    const cfxi_quantize_facts *of_norm = norm ? cfxi_quantize_facts_of(p, norm) : NULL;
+    return of_norm && of_norm->op == CFX_OPID_batch_norm && norm->op == CFX_OP_CALL_MODULE &&
+           n->op == CFX_OP_CALL_MODULE &&
+           (f->op == CFX_OPID_linear || f->op == CFX_OPID_conv1d || f->op == CFX_OPID_conv2d ||
+            f->op == CFX_OPID_conv3d) &&
+           calls_of(p, n) == 1 && calls_of(p, norm) == 1;
+}
+
+static cfx_status join_norm(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
+{
+    cfx_node *norm = only_user(n);
+    bool quietly;
+    if (!p->opts->training || !f->row || !f->config || !trains_with(p, n, f, norm) ||
+        cfxi_quantize_refusal(f->row, f->config, &quietly))
+        return CFX_OK;
+    f->norm = norm;
+    cfxi_quantize_facts_of(p, norm)->is_tail = true;
+    return CFX_OK;
+}
+
+/* As in PyTorch, functions that count as one have the configuration of the last, and a linear layer
+ * that learns with a batch-norm stands alone. */
+static cfx_status join_tail(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
+{
+    cfx_node *tail = only_user(f->norm ? f->norm : n);
+    cfxi_quantize_facts *g = tail ? cfxi_quantize_facts_of(p, tail) : NULL;
+    bool fits = false;
+    for (size_t i = 0; g && !fits && i < sizeof fusions / sizeof *fusions; i++)
+        if (fusions[i].head == f->op && fusions[i].tail == g->op)
+            CFX_TRY(cfxi_quantize_is_spelled(tail, p->modules, fusions[i].spellings, &fits,
+                                             p->err));
+    if (!fits || (f->norm && f->op == CFX_OPID_linear))
+        return CFX_OK;
+    f->tail = tail;
+    g->is_tail = true;
+    if (n->op != CFX_OP_CALL_MODULE)
+        f->config = g->config;
+    return CFX_OK;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static cfx_status count_call(cfxi_prepare *p, const cfx_node *n)
+{
+    const void *id = n->op == CFX_OP_CALL_MODULE
+                         ? p->modules->identity(p->modules->ctx, cfxi_quantize_path(n)) : NULL;
+    size_t *calls = id ? cfxi_base_map_add(&p->calls, id, sizeof *calls, p->allocator) : NULL;
+    if (calls)
+        ++*calls;
+    return id && !calls ? cfxi_base_nomem(p->err) : CFX_OK;
+}
+
+static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
+{
+    cfxi_quantize_facts f = {.row = NULL};
+    bool spelled = p->opts->every_spelling;
+    CFX_TRY(cfx_node_operator_of(n, p->modules, &f.op, p->err));
+    f.number = is_number(p, n, f.op);
+    const cfxi_quantize_row *row = f.number ? NULL : cfxi_quantize_find_row(f.op);
+    if (row && !spelled)
+        CFX_TRY(cfxi_quantize_is_spelled(n, p->modules, row->spellings, &spelled, p->err));
+    f.row = row && spelled ? row : NULL;
+    f.op = functional(f.op);
+    CFX_TRY(find_config(p, n, &f));
+    CFX_TRY(count_call(p, n));
+    cfxi_quantize_facts *made = cfxi_base_map_add(&p->facts, n, sizeof f, p->allocator);
+    if (!made)
+        return cfxi_base_nomem(p->err);
+    *made = f;
+    return note_region_inputs(p, n);
+}
+
+cfx_status cfxi_quantize_look(cfxi_prepare *p)
+{
+    for (cfx_node *n = cfx_graph_first(p->g); n; n = cfx_node_next(n))
+        CFX_TRY(look_at(p, n));
+    for (cfx_node *n = cfx_graph_first(p->g); n; n = cfx_node_next(n)) {
+        cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n);
+        if (!f->row || f->is_tail)
+            continue;
+        CFX_TRY(join_norm(p, n, f));
+        CFX_TRY(join_tail(p, n, f));
+    }
+    return CFX_OK;
+}

@@ -1,0 +1,109 @@
+/* prepare_impl.h - what fusing, preparing and converting share: rows, and facts about nodes. */
+#ifndef CFXI_QUANTIZE_PREPARE_IMPL_H
+#define CFXI_QUANTIZE_PREPARE_IMPL_H
+
+#include "analysis/analysis_impl.h"
+#include "ops/ops_impl.h"
+#include "quantize_impl.h"
+
+#include <cfx/quantize.h>
+
+#include <stdio.h>
+
+enum { CFXI_QUANTIZE_MAX_PATH = 1000 };
+
+/* A row of quantize.def. */
+typedef enum cfxi_quantize_role {
+    CFXI_QUANTIZE_NONE,
+    CFXI_QUANTIZE_OWN,
+    CFXI_QUANTIZE_SHARE,
+    CFXI_QUANTIZE_COUNT,
+    CFXI_QUANTIZE_FIXED
+} cfxi_quantize_role;
+enum { CFXI_QUANTIZE_STATIC = 1, CFXI_QUANTIZE_DYNAMIC = 2, CFXI_QUANTIZE_LAYER = 4 };
+
+typedef struct cfxi_quantize_row {
+    const char *spellings;
+    uint8_t role;
+    uint8_t modes;
+} cfxi_quantize_row;
+
+/* What is known of a node. */
+typedef struct cfxi_quantize_facts {
+    const cfxi_quantize_row *row;   /* NULL: it is not quantized */
+    const cfx_qconfig *config;      /* NULL: it stays float */
+    cfx_node *tail;                 /* the call that counts as one with it, or NULL */
+    cfx_node *norm;                 /* in training: the batch-norm that becomes part of it */
+    cfx_operator op;                /* never the in-place one */
+    bool is_tail;                   /* another node's tail or norm */
+    bool number;                    /* its value is not a tensor */
+} cfxi_quantize_facts;
+
+/* An observer that was inserted, or an input that is quantized already. */
+typedef struct cfxi_observed {
+    cfx_node *next;    /* another observer of the same value */
+    cfx_dtype dtype;
+    bool each_run;
+} cfxi_observed;
+
+typedef struct cfxi_prepare {
+    cfx_graph *g;                    /* the graph or region at hand */
+    const cfx_module_tree *modules;
+    const cfx_quantize_host *host;
+    const cfx_qrules *rules;
+    const cfx_prepare_options *opts;
+    const cfx_allocator *allocator;
+    cfxi_hash_map facts;             /* cfx_node * -> cfxi_quantize_facts */
+    cfxi_hash_map observed;          /* cfx_node * -> cfxi_observed */
+    cfxi_pointers first;             /* a value's node -> the first observer of it */
+    cfxi_hash_map calls;             /* identity of a module -> size_t: how many nodes call it */
+    cfxi_quantize_order order;       /* of the calls of the graph at hand */
+    cfxi_pointers numbers;           /* inputs of regions that are not tensors: themselves */
+    size_t next;                     /* the number of the next observer */
+    cfx_error *err;                  /* never NULL */
+} cfxi_prepare;
+
+/* ---- which nodes (patterns.c) --------------------------------------------------------------- */
+
+/* The row of an operator, in place or not; NULL if there is none. */
+const cfxi_quantize_row *cfxi_quantize_find_row(cfx_operator op);
+/* Whether a call is spelled by one of the words. */
+cfx_status cfxi_quantize_is_spelled(const cfx_node *n, const cfx_module_tree *modules,
+                                    const char *words, bool *is, cfx_error *err);
+/* Fills in p->facts for the nodes of p->g. */
+cfx_status cfxi_quantize_look(cfxi_prepare *p);
+/* Why a node with this row and configuration stays float; NULL if it does not. `quietly`: nobody
+ * expects otherwise. */
+const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfig *config,
+                                  bool *quietly);
+static inline cfxi_quantize_facts *cfxi_quantize_facts_of(const cfxi_prepare *p, const cfx_node *n)
+{
+    return cfxi_base_map_find(&p->facts, n, sizeof(cfxi_quantize_facts));
+}
+
+/* ---- parts of a call ------------------------------------------------------------------------ */
+
+static inline const char *cfxi_quantize_path(const cfx_node *n)
+{
+    return n->callee->ref->name->data;
+}
+/* The path of a member: "fc.weight_scale"; false if it is too long. */
+static inline bool cfxi_quantize_join(char out[CFXI_QUANTIZE_MAX_PATH], const char *base,
+                                      const char *between, const char *name)
+{
+    int n = snprintf(out, CFXI_QUANTIZE_MAX_PATH, "%s%s%s", base, between, name);
+    return n > 0 && n < CFXI_QUANTIZE_MAX_PATH;
+}
+static inline bool cfxi_quantize_is_half(const cfx_quantize_spec *spec)
+{
+    return spec->dtype == CFX_DTYPE_FLOAT16 && spec->observer != CFX_OBSERVE_NOTHING;
+}
+/* Whether ranges are chosen in each run, or values rounded to float16 there. */
+static inline bool cfxi_quantize_each_run(const cfx_quantize_spec *spec)
+{
+    return spec->observer == CFX_OBSERVE_EACH_RUN;
+}
+/* Whether a node calls quantize or dequantize of any kind, or an integer operator. */
+bool cfxi_quantize_is_quantized(cfx_operator op);
+
+#endif

@@ -1,0 +1,469 @@
+/* reference.c - the reference form of a prepared graph: quantize, dequantize, float operators.
+ *
+ *     before                                  after
+ *     %obs = call_module[target=...](%x)      %q = ...quantize_per_tensor.default(%x, ...)
+ *     %fc = call_module[target=fc](%obs)      %dq = ...dequantize_per_tensor.default(%q, ...)
+ *                                             %fc = ...functional.linear(%dq, ...)
+ *
+ * Everything is looked at before anything is changed: whether all observers have seen something,
+ * which layers have no function, what is to stay float. Observers behind what stays float go, and
+ * it reads its inputs as they were. Afterwards observers, and weights that nobody reads any more,
+ * are removed from the modules.
+ *
+ * Needs: the modules and the host that the graph was prepared with. Keeps: names, order and
+ * locations of all nodes but the observers. Linear in nodes and edges.
+ */
+#include "reference_impl.h"
+
+#define DECOMPOSED "torch.ops.quantized_decomposed."
+
+/* ---- observers ------------------------------------------------------------------------------ */
+
+bool cfxi_quantize_observer(const cfxi_convert *c, const cfx_node *n, cfx_quantize_spec *spec)
+{
+    cfx_error why = {.status = CFX_OK};
+    return n->op == CFX_OP_CALL_MODULE &&
+           c->host->spec(c->host->ctx, cfxi_quantize_path(n), spec, &why) == CFX_OK;
+}
+
+cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path)
+{
+    const size_t size = strlen(path) + 1;
+    char *copy = cfxi_base_alloc(c->allocator, size);
+    if (!copy || !cfxi_base_vec_reserve(paths, 1, sizeof copy, c->allocator)) {
+        if (copy)
+            cfxi_base_free(c->allocator, copy, size);
+        return cfxi_base_nomem(c->err);
+    }
+    memcpy(copy, path, size);
+    ((char **)paths->data)[paths->size++] = copy;
+    return CFX_OK;
+}
+
+static void free_paths(cfxi_convert *c, cfxi_vec *paths)
+{
+    while (paths->size > 0) {
+        char *path = ((char **)paths->data)[--paths->size];
+        cfxi_base_free(c->allocator, path, strlen(path) + 1);
+    }
+    cfxi_base_vec_free(paths, sizeof(char *), c->allocator);
+}
+
+static cfx_node *observed_value(const cfx_node *n)
+{
+    const cfx_value v = cfx_node_arg(n, 0);
+    return v.kind == CFX_KIND_NODE ? v.as.node : NULL;
+}
+
+/* Whether an observer is that of a weight: some layer's function reads it as such. */
+static bool is_weight(const cfx_node *n)
+{
+    const cfx_node *value = observed_value(n);
+    if (!value || value->op != CFX_OP_GET_ATTR)
+        return false;
+    for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u)) {
+        const cfx_node *user = cfx_use_user(u);
+        const cfxi_quantize_row *row = cfxi_quantize_find_row(cfx_node_operator(user));
+        const cfx_value w = cfx_node_operand(user, "weight");
+        if (row && (row->modes & CFXI_QUANTIZE_LAYER) && w.kind == CFX_KIND_NODE && w.as.node == n)
+            return true;
+    }
+    return false;
+}
+
+static bool is_static(const cfx_quantize_spec *spec)
+{
+    return spec->observer != CFX_OBSERVE_NOTHING && !cfxi_quantize_each_run(spec) &&
+           !cfxi_quantize_is_half(spec);
+}
+
+/* ---- looking, before anything is changed ---------------------------------------------------- */
+
+static cfx_status keep(cfxi_convert *c, cfx_node *n, const char *why)
+{
+    if (cfxi_base_pointers_get(&c->kept, n))
+        return CFX_OK;
+    if (c->opts->left)
+        c->opts->left(c->opts->ctx, n, why);
+    return cfxi_base_pointers_set(&c->kept, n, n, c->allocator) ? CFX_OK : cfxi_base_nomem(c->err);
+}
+
+/* A branch that never ran has observed nothing: what it observes stays float. */
+static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
+{
+    cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
+    cfx_error why = {.status = CFX_OK};
+    c->n_observers++;
+    if (!is_static(spec) || is_weight(n))
+        return CFX_OK;
+    c->n_static++;
+    cfx_status status = c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero,
+                                        &why);
+    cfx_value_discard(c->g, scale);
+    cfx_value_discard(c->g, zero);
+    c->n_seen += status == CFX_OK;
+    if (status == CFX_E_VALUE && cfx_graph_parent(c->g))
+        return keep(c, observed_value(n) ? observed_value(n) : n, why.message);
+    if (status == CFX_E_VALUE)
+        return cfx_error_set(c->err, status, "the observer '%.80s' of '%.80s': %.100s",
+                             cfxi_quantize_path(n),
+                             observed_value(n) ? cfx_node_name(observed_value(n), NULL) : "?",
+                             why.message);
+    if (status != CFX_OK)
+        *c->err = why;
+    return cfxi_base_failed(c->err, status);
+}
+
+/* Finds the first path of a layer's module, and whether the layer can become a function. */
+static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
+{
+    char path[CFXI_QUANTIZE_MAX_PATH];
+    cfx_operator op;
+    void *id = (void *)(uintptr_t)c->modules->identity(c->modules->ctx, cfxi_quantize_path(n));
+    CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
+    const cfxi_quantize_row *row = cfxi_quantize_find_row(op);
+    if (row && !(row->modes & CFXI_QUANTIZE_STATIC) && (row->modes & CFXI_QUANTIZE_DYNAMIC))
+        return keep(c, n, "its weights have no reference form");
+    if (!row || !id || !cfxi_quantize_weight_observer(c, cfxi_quantize_path(n), path))
+        return CFX_OK;
+    c->n_observers++;
+    const char *why = cfxi_quantize_layer_refusal(c, n, op);
+    if (why)
+        return keep(c, n, why);
+    char *first = cfxi_base_pointers_get(&c->paths, id);
+    if (!first) {
+        first = (char *)(uintptr_t)cfxi_quantize_path(n);
+        if (!cfxi_base_pointers_set(&c->paths, id, first, c->allocator))
+            return cfxi_base_nomem(c->err);
+    }
+    return cfxi_base_pointers_set(&c->layers, n, first, c->allocator) ? CFX_OK
+                                                                      : cfxi_base_nomem(c->err);
+}
+
+/* The ReLU that alone reads `n`, with no observer between: they count as one. */
+static cfx_node *tail_of(const cfx_node *n)
+{
+    cfx_node *user = n->n_users == 1 ? n->users->user : NULL;
+    return user && cfxi_ir_is_call(user) && user->n_inputs == 1 ? user : NULL;
+}
+
+static cfx_status is_relu(const cfxi_convert *c, const cfx_node *n, bool *is)
+{
+    cfx_operator op = CFX_OPID_NONE;
+    CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
+    *is = op == CFX_OPID_relu || op == CFX_OPID_relu_;
+    return CFX_OK;
+}
+
+/* What was named, and what counts as one with it. */
+static cfx_status keep_named(cfxi_convert *c)
+{
+    static const char why[] = "it was asked to stay float";
+    for (size_t i = 0; i < c->opts->n_keep; i++) {
+        cfx_node *n = cfx_graph_find(c->g, c->opts->keep[i]);
+        if (!n || !cfxi_ir_is_call(n))
+            continue;
+        CFX_TRY(keep(c, n, why));
+        cfx_node *tail = tail_of(n);
+        cfx_node *head = n->n_inputs == 1 ? n->inputs[0].def : NULL;
+        bool joined = false;
+        if (tail)
+            CFX_TRY(is_relu(c, tail, &joined));
+        if (joined)
+            CFX_TRY(keep(c, tail, why));
+        CFX_TRY(is_relu(c, n, &joined));
+        if (joined && head && cfxi_ir_is_call(head) && tail_of(head) == n)
+            CFX_TRY(keep(c, head, why));
+    }
+    return CFX_OK;
+}
+
+static cfx_status look_at_graph(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    cfxi_convert *c = ctx;
+    cfx_quantize_spec spec;
+    c->g = g;
+    CFX_TRY(keep_named(c));
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        if (cfxi_quantize_observer(c, n, &spec))
+            CFX_TRY(check_observer(c, n, &spec));
+        else if (n->op == CFX_OP_CALL_MODULE)
+            CFX_TRY(look_at_layer(c, n));
+    }
+    return cfxi_analysis_each_region(g, look_at_graph, c, err);
+}
+
+/* ---- observers become quantize and dequantize ----------------------------------------------- */
+
+static cfx_value node_value(cfx_node *n)
+{
+    return n ? cfx_value_node(n) : cfx_value_invalid();
+}
+
+static cfx_node *by_scale(cfxi_convert *c, cfx_node *n, cfx_value x, const cfx_quantize_spec *spec)
+{
+    const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
+    const cfx_value dtype = cfx_value_dtype(spec->dtype);
+    cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
+    if (c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero, c->err) != CFX_OK)
+        return NULL;
+    const cfx_value q[] = {x, scale, zero, low, high, dtype};
+    const cfx_value dq[] = {node_value(cfxi_quantize_add_call(
+                                c, n, DECOMPOSED "quantize_per_tensor.default", q, 6)),
+                            scale, zero, low, high, dtype};
+    return cfxi_quantize_add_call(c, n, DECOMPOSED "dequantize_per_tensor.default", dq, 6);
+}
+
+static cfx_value item(cfxi_convert *c, cfx_node *n, cfx_value tuple, int64_t i)
+{
+    const cfx_value args[] = {tuple, cfx_value_int(i)};
+    return node_value(cfxi_quantize_add_call(c, n, "operator.getitem", args, 2));
+}
+
+static cfx_node *in_each_run(cfxi_convert *c, cfx_node *n, cfx_value x,
+                             const cfx_quantize_spec *spec)
+{
+    const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
+    const cfx_value dtype = cfx_value_dtype(spec->dtype);
+    const char *choose = spec->symmetric ? DECOMPOSED "choose_qparams_symmetric.tensor"
+                                         : DECOMPOSED "choose_qparams.tensor";
+    const cfx_value range[] = {x, low, high, cfx_value_float(spec->eps), dtype};
+    const cfx_value both = node_value(cfxi_quantize_add_call(c, n, choose, range, 5));
+    if (both.kind == CFX_KIND_INVALID)
+        return NULL;
+    const cfx_value scale = item(c, n, both, 0), zero = item(c, n, both, 1);
+    const cfx_value q[] = {x, scale, zero, low, high, dtype};
+    const cfx_value dq[] = {node_value(cfxi_quantize_add_call(
+                                c, n, DECOMPOSED "quantize_per_tensor.tensor", q, 6)),
+                            scale, zero, low, high, dtype};
+    return cfxi_quantize_add_call(c, n, DECOMPOSED "dequantize_per_tensor.tensor", dq, 6);
+}
+
+/* float16 and back. */
+static cfx_node *rounded(cfxi_convert *c, cfx_node *n, cfx_value x)
+{
+    const cfx_insert_point old = cfx_graph_insert_point(c->g);
+    const cfx_target to = {.name = "to", .size = 2};
+    const cfx_dtype dtypes[] = {CFX_DTYPE_FLOAT16, CFX_DTYPE_FLOAT32};
+    cfx_node *call = NULL;
+    if (cfx_graph_set_insert_point(c->g, (cfx_insert_point){n, false}, c->err) != CFX_OK)
+        return NULL;
+    for (size_t i = 0; i < 2 && x.kind != CFX_KIND_INVALID; i++) {
+        const cfx_value args[] = {x, cfx_value_dtype(dtypes[i])};
+        call = cfxi_analysis_add_call(c->g, CFX_OP_CALL_METHOD, to, args, 2, c->err);
+        x = node_value(call);
+    }
+    cfx_graph_set_insert_point(c->g, old, NULL);
+    return call;
+}
+
+static cfx_node *instead_of(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
+{
+    cfx_node *value = observed_value(n);
+    if (is_weight(n))
+        return cfxi_quantize_weight(c, n, cfxi_quantize_path(value), cfxi_quantize_path(n), true);
+    if (cfxi_quantize_is_half(spec))
+        return rounded(c, n, cfx_value_node(value));
+    if (cfxi_quantize_each_run(spec))
+        return in_each_run(c, n, cfx_value_node(value), spec);
+    if (spec->per == CFX_PER_TENSOR)
+        return by_scale(c, n, cfx_value_node(value), spec);
+    cfx_error_set(c->err, CFX_E_UNSUPPORTED, "node '%.80s': activations have one scale; one for "
+                  "each channel is for weights", cfx_node_name(value, NULL));
+    return NULL;
+}
+
+/* A node that stays float reads what its observers observe. */
+static int reads_kept(void *ctx, cfx_node *user)
+{
+    const cfxi_convert *c = ctx;
+    return cfxi_base_pointers_get(&c->kept, user) != NULL;
+}
+
+static cfx_status convert_observer(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
+{
+    cfx_node *value = observed_value(n);
+    if (!value)
+        return cfx_error_set(c->err, CFX_E_GRAPH, "the observer '%.80s' is not called with a node",
+                             cfxi_quantize_path(n));
+    CFX_TRY(cfx_node_replace_uses(n, cfx_value_node(value), reads_kept, NULL, c, c->err));
+    cfx_node *with = value;
+    if (n->n_users > 0 && spec->observer != CFX_OBSERVE_NOTHING &&
+        !cfxi_base_pointers_get(&c->kept, value))
+        with = instead_of(c, n, spec);
+    if (!with)
+        return cfxi_base_failed(c->err, c->err->status);
+    CFX_TRY(cfx_node_replace_uses(n, cfx_value_node(with), NULL, NULL, NULL, c->err));
+    CFX_TRY(cfxi_quantize_push_path(c, &c->observers, cfxi_quantize_path(n)));
+    CFX_TRY(cfx_graph_erase(c->g, n, c->err));
+    const bool unread = value->op == CFX_OP_GET_ATTR && value->n_users == 0;
+    return unread ? cfx_graph_erase(c->g, value, c->err) : CFX_OK;
+}
+
+/* ---- the graph ------------------------------------------------------------------------------ */
+
+static cfx_status convert_node(cfxi_convert *c, cfx_node *n)
+{
+    cfx_quantize_spec spec;
+    cfx_operator op;
+    if (cfxi_quantize_observer(c, n, &spec))
+        return convert_observer(c, n, &spec);
+    if (n->op != CFX_OP_CALL_MODULE || cfxi_base_pointers_get(&c->kept, n) ||
+        !cfxi_base_pointers_get(&c->layers, n))
+        return CFX_OK;
+    CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
+    return cfxi_quantize_layer(c, n, op);
+}
+
+static cfx_status convert_graph(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    cfxi_convert *c = ctx;
+    cfx_iter it;
+    cfx_status status = CFX_OK;
+    c->g = g;
+    cfx_iter_begin(&it, g, false);
+    for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
+        status = convert_node(c, n);
+    cfx_iter_end(&it);
+    return status == CFX_OK ? cfxi_analysis_each_region(g, convert_graph, c, err) : status;
+}
+
+/* A result that is returned in integers is not dequantized. */
+static cfx_status return_integers(cfxi_convert *c, cfx_graph *g)
+{
+    cfx_node *output = cfx_graph_last(g);
+    cfx_value v = output && output->op == CFX_OP_OUTPUT ? cfx_node_arg(output, 0)
+                                                        : cfx_value_invalid();
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    for (size_t i = 0; i < c->opts->n_outputs; i++) {
+        const size_t place = c->opts->outputs[i];
+        const cfx_value one = items && place < n ? items[place] : v;
+        cfx_node *dq = one.kind == CFX_KIND_NODE ? one.as.node : NULL;
+        if (!dq || cfx_node_operator(dq) != CFX_OPID_dequantize_per_tensor)
+            continue;
+        CFX_TRY(cfx_node_replace_input(output, dq, cfx_node_arg(dq, 0), c->err));
+        if (dq->n_users == 0)
+            CFX_TRY(cfx_graph_erase(g, dq, c->err));
+    }
+    return CFX_OK;
+}
+
+/* ---- what is not needed any more ------------------------------------------------------------ */
+
+/* Collects what a graph still reads and calls, by identity. */
+static cfx_status collect_read(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    cfxi_convert *c = ctx;
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        if (n->op != CFX_OP_GET_ATTR && n->op != CFX_OP_CALL_MODULE)
+            continue;
+        void *id = (void *)(uintptr_t)c->modules->identity(c->modules->ctx, cfxi_quantize_path(n));
+        if (id && !cfxi_base_pointers_set(&c->kept, id, id, c->allocator))
+            return cfxi_base_nomem(c->err);
+    }
+    return cfxi_analysis_each_region(g, collect_read, c, err);
+}
+
+static bool is_read(const cfxi_convert *c, const char *path)
+{
+    char module[CFXI_QUANTIZE_MAX_PATH];
+    const char *dot = strrchr(path, '.');
+    const void *id = c->modules->identity(c->modules->ctx, path);
+    if (!id || cfxi_base_pointers_get(&c->kept, id))
+        return true;
+    snprintf(module, sizeof module, "%.*s", dot ? (int)(dot - path) : 0, path);
+    id = c->modules->identity(c->modules->ctx, module);
+    return dot && id && cfxi_base_pointers_get(&c->kept, id);
+}
+
+/* Puts the paths of weights that nobody reads first: how many they are. */
+static size_t unread_first(cfxi_convert *c)
+{
+    char **paths = c->replaced.data;
+    size_t n = 0;
+    for (size_t i = 0; i < c->replaced.size; i++) {
+        char *path = paths[i];
+        if (!is_read(c, path)) {
+            paths[i] = paths[n];
+            paths[n++] = path;
+        }
+    }
+    return n;
+}
+
+static cfx_status remove_there(cfxi_convert *c, const char *path)
+{
+    const cfx_module_tree *m = c->modules;
+    return m->identity(m->ctx, path) ? m->remove(m->ctx, path, c->err) : CFX_OK;
+}
+
+/* The observer of the weight at "fc.weight". */
+static cfx_status remove_weight_observer(cfxi_convert *c, const char *path)
+{
+    char layer[CFXI_QUANTIZE_MAX_PATH];
+    char observer[CFXI_QUANTIZE_MAX_PATH];
+    const char *dot = strrchr(path, '.');
+    snprintf(layer, sizeof layer, "%.*s", dot ? (int)(dot - path) : 0, path);
+    return dot && cfxi_quantize_weight_observer(c, layer, observer) ? remove_there(c, observer)
+                                                                    : CFX_OK;
+}
+
+static cfx_status remove_rest(cfxi_convert *c, cfx_graph *g)
+{
+    char *const *observers = c->observers.data;
+    cfxi_base_pointers_free(&c->kept, c->allocator);
+    c->kept = (cfxi_pointers){0};
+    CFX_TRY(collect_read(g, c, c->err));
+    const size_t unread = unread_first(c);
+    char *const *replaced = c->replaced.data;
+    for (size_t i = 0; i < c->replaced.size; i++)
+        CFX_TRY(remove_weight_observer(c, replaced[i]));
+    for (size_t i = 0; i < unread; i++)
+        CFX_TRY(remove_there(c, replaced[i]));
+    for (size_t i = 0; i < c->observers.size; i++)
+        CFX_TRY(remove_there(c, observers[i]));
+    return CFX_OK;
+}
+
+static void let_go(cfxi_convert *c)
+{
+    cfxi_base_pointers_free(&c->kept, c->allocator);
+    cfxi_base_pointers_free(&c->layers, c->allocator);
+    cfxi_base_pointers_free(&c->paths, c->allocator);
+    cfxi_base_pointers_free(&c->made, c->allocator);
+    free_paths(c, &c->replaced);
+    free_paths(c, &c->observers);
+}
+
+cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
+                             const cfx_quantize_host *host, const cfx_convert_options *opts,
+                             cfx_error *err)
+{
+    static const cfx_convert_options defaults = {.n_keep = 0};
+    cfx_error own;
+    cfx_iter hold;  /* erased nodes, and their paths, stay readable */
+    cfxi_convert c = {.modules = cfxi_analysis_modules_or_null(modules), .host = host,
+                      .opts = opts ? opts : &defaults, .allocator = g->allocator,
+                      .err = cfxi_base_error_or(err, &own)};
+    if (!c.modules || !c.modules->identity || !host || !host->spec || !host->scales)
+        return cfx_error_set(err, CFX_E_VALUE, "converting a graph needs its modules, and the host "
+                             "that made its observers");
+    cfx_iter_begin(&hold, g, false);
+    cfx_status status = look_at_graph(g, &c, c.err);
+    if (status == CFX_OK && c.n_observers == 0)
+        status = cfx_error_set(c.err, CFX_E_VALUE, "the graph has no observers: prepare it first "
+                               "(prepare_fx), and run it on some inputs");
+    if (status == CFX_OK && c.n_static > 0 && c.n_seen == 0)
+        status = cfx_error_set(c.err, CFX_E_VALUE, "no observer has observed anything; run the "
+                               "prepared model on some inputs first");
+    if (status == CFX_OK)
+        status = convert_graph(g, &c, c.err);
+    if (status == CFX_OK)
+        status = return_integers(&c, g);
+    if (status == CFX_OK)
+        status = remove_rest(&c, g);
+    cfx_iter_end(&hold);
+    let_go(&c);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* reference_impl.h - what the files of converting share. */
+#ifndef CFXI_QUANTIZE_REFERENCE_IMPL_H
+#define CFXI_QUANTIZE_REFERENCE_IMPL_H
+
+#include "prepare_impl.h"
+
+typedef struct cfxi_convert {
+    cfx_graph *g;             /* the graph or region at hand */
+    const cfx_module_tree *modules;
+    const cfx_quantize_host *host;
+    const cfx_convert_options *opts;
+    const cfx_allocator *allocator;
+    cfxi_pointers kept;       /* nodes that stay float: themselves */
+    cfxi_pointers layers;     /* call_module of a layer -> the first path of its module */
+    cfxi_pointers paths;      /* identity of a module -> the first path of it */
+    cfxi_pointers made;       /* identity of a buffer that was made: itself */
+    cfxi_vec replaced;        /* of char *: paths of weights that integers replaced */
+    cfxi_vec observers;       /* of char *: paths of observers */
+    size_t n_observers;       /* in the graph and its layers */
+    size_t n_static, n_seen;  /* of those: with ranges from calibration, and which have one */
+    cfx_error *err;           /* never NULL */
+} cfxi_convert;
+
+/* What the observer that a call_module calls gives; false if it calls none. (reference.c) */
+bool cfxi_quantize_observer(const cfxi_convert *c, const cfx_node *n, cfx_quantize_spec *spec);
+/* A copy of a path at the end of a list of them. (reference.c) */
+cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path);
+
+/* A call of a function before `n`, with its location; the arguments are given away. NULL with
+ * c->err set, also if one of them is INVALID. (reference_weights.c) */
+cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
+                             const cfx_value *args, size_t n);
+/* The path of the observer of a layer's weights; NULL if it has none. (reference_weights.c) */
+const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,
+                                          char path[CFXI_QUANTIZE_MAX_PATH]);
+/* The weight at `base` ("fc.weight") as integers that are dequantized before `n`; the buffers are
+ * made, unless they are there. NULL with c->err set. (reference_weights.c) */
+cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, const char *base,
+                               const char *observer, bool look);
+
+/* Why the layer that `n` calls cannot become a function; NULL if it can. (reference_layers.c) */
+const char *cfxi_quantize_layer_refusal(cfxi_convert *c, const cfx_node *n, cfx_operator op);
+/* Makes the call of a layer one of its function with dequantized weights. (reference_layers.c) */
+cfx_status cfxi_quantize_layer(cfxi_convert *c, cfx_node *n, cfx_operator op);
+
+#endif

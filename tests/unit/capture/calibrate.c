@@ -1,0 +1,256 @@
+/* calibrate.c - tests of src/capture/calibrate.c, observing.c, showing.c, trial.c and
+ * quantize_rules.c: modules in integers, in C. */
+#include "check.h"
+#include "scope_test.h"
+
+#include <cfx/cfx.h>
+#include <math.h>
+#include <string.h>
+
+static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    x = cfx_relu(s, cfx_call_child(s, self, "fc1", x));
+    return cfx_softmax(s, cfx_call_child(s, self, "fc2", x), -1);
+}
+
+static const cfx_class net_class = {.name = "Net", .forward = forward};
+
+static cfx_module *make_net(cfx_scope *s)
+{
+    cfx_module *net = cfx_module_new(s, &net_class);
+    cfx_module_add(s, net, "fc1", cfx_nn_linear(s, 6, 8));
+    cfx_module_add(s, net, "fc2", cfx_nn_linear(s, 8, 4));
+    if (net)
+        cfx_module_train(net, false);
+    return net;
+}
+
+static cfx_scope *new_scope(void)
+{
+    const cfx_scope_options options = {.threads = 1, .seed = 3};
+    return cfx_scope_new(&options, NULL);
+}
+
+static cfx_var data(cfx_scope *s) { return cfx_randn(s, cfx_ints(s, 16, 6)); }
+
+static size_t count(const cfx_module *m, const char *word)
+{
+    size_t n = 0;
+    const cfx_node *node = m ? cfx_graph_first(cfx_module_graph(m)) : NULL;
+    for (; node; node = cfx_node_next(node))
+        n += strstr(cfx_node_target(node, NULL, NULL), word) != NULL;
+    return n;
+}
+
+static double off(cfx_scope *s, cfx_var a, cfx_var b)
+{
+    return cfx_var_number(s, cfx_div(s, cfx_norm(s, cfx_sub(s, a, b)), cfx_norm(s, b)));
+}
+
+/* ---- static -------------------------------------------------------------------------------- */
+
+TEST(prepare_calibrate_convert)
+{
+    cfx_scope *s = new_scope();
+    cfx_module *net = make_net(s);
+    cfx_var x = data(s);
+    cfx_var y = cfx_call(s, net, x);
+    cfx_module *prepared = cfx_quantize_prepare(s, net, .observer = CFX_OBSERVE_MIN_MAX);
+    CHECK(count(prepared, "activation_post_process") >= 3);
+    CHECK(off(s, cfx_call(s, prepared, x), y) < 1e-6);
+    cfx_module *q = cfx_quantize_convert(s, prepared);
+    CHECK_INT_EQ(0, (long long)count(q, "activation_post_process"));
+    CHECK_INT_EQ(2, (long long)count(q, "weight_int8"));
+    CHECK(cfx_module_attribute(q, "fc1.weight_int8").kind == CFX_DATUM_TENSOR);
+    CHECK(cfx_module_attribute(q, "fc1.weight").kind == CFX_DATUM_INVALID);
+    const double error = off(s, cfx_call(s, q, x), y);
+    CHECK(error > 0 && error < 0.05);
+    CHECK(off(s, cfx_call(s, net, x), y) == 0);
+    CHECK(cfx_module_attribute(net, "fc1.weight").kind == CFX_DATUM_TENSOR);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
+static cfx_quantize_options with(cfx_observer_kind kind, bool per_tensor)
+{
+    return (cfx_quantize_options){.observer = kind, .per_tensor = per_tensor};
+}
+
+TEST(every_observer)
+{
+    static const cfx_observer_kind kinds[] = {CFX_OBSERVE_NOTHING, CFX_OBSERVE_MIN_MAX,
+                                              CFX_OBSERVE_MOVING_AVERAGE, CFX_OBSERVE_HISTOGRAM,
+                                              CFX_OBSERVE_PERCENTILE};
+    for (size_t i = 0; i < 2 * sizeof kinds / sizeof *kinds; i++) {
+        cfx_scope *s = new_scope();
+        cfx_module *net = make_net(s);
+        cfx_var x = data(s);
+        cfx_module *prepared = cfx_quantize_prepare_at(CFX_HERE(s), net,
+                                                       with(kinds[i / 2], i % 2));
+        cfx_call(s, prepared, x);
+        cfx_module *q = cfx_quantize_convert(s, prepared);
+        CHECK(off(s, cfx_call(s, q, x), cfx_call(s, net, x)) < 0.1);
+        CHECK_STR_EQ("", cfx_scope_error(s)->message);
+        CHECK_INT_EQ(i % 2 ? 0 : 2, (long long)count(q, "weight_scale"));
+        cfx_scope_free(s);
+    }
+}
+
+TEST(what_is_kept_stays_float)
+{
+    static const char *const keep[] = {"fc1"};
+    static const char *const wrong[] = {"fc3"};
+    cfx_scope *s = new_scope();
+    cfx_module *prepared = cfx_quantize_prepare(s, make_net(s), .observer = CFX_OBSERVE_MIN_MAX);
+    cfx_call(s, prepared, data(s));
+    cfx_module *q = cfx_quantize_convert_but(s, prepared, keep, 1);
+    CHECK_INT_EQ(1, (long long)count(q, "weight_int8"));
+    CHECK(cfx_module_attribute(q, "fc1.weight").kind == CFX_DATUM_TENSOR);
+    CHECK(cfx_quantize_convert_but(s, prepared, wrong, 1) == NULL);
+    CHECK_INT_EQ(CFX_E_KEY, cfx_scope_error(s)->status);
+    CHECK(strstr(cfx_scope_error(s)->message, "no node or module 'fc3'; did you mean 'fc"));
+    cfx_scope_free(s);
+}
+
+static void note(void *ctx, const cfx_node *n, const char *why)
+{
+    char *names = ctx;
+    (void)why;
+    strcat(strcat(names, cfx_node_name(n, NULL)), " ");
+}
+
+TEST(what_has_no_integer_form_is_told)
+{
+    char names[200] = "";
+    cfx_qrules *rules = cfx_qrules_new(NULL, NULL);
+    cfx_qconfig config = {.host = NULL};
+    cfx_scope *s = new_scope();
+    cfx_quantize_spec_default(&config.activation, CFX_OBSERVE_MIN_MAX, CFX_DTYPE_UINT8);
+    cfx_quantize_spec_default(&config.weight, CFX_OBSERVE_MIN_MAX, CFX_DTYPE_INT8);
+    CHECK_INT_EQ(CFX_OK, cfx_qrules_set_global(rules, &config, NULL));
+    CHECK(cfx_quantize_prepare(s, make_net(s), .rules = rules, .left = note, .ctx = names) != NULL);
+    CHECK_STR_EQ("softmax ", names);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_qrules_free(rules);
+    cfx_scope_free(s);
+}
+
+/* ---- options and errors -------------------------------------------------------------------- */
+
+static cfx_status usual(cfx_quantize_options o)
+{
+    cfx_qrules *r = cfx_qrules_new(NULL, NULL);
+    const cfx_status status = cfx_qrules_set_usual(r, &o, NULL);
+    cfx_qrules_free(r);
+    return status;
+}
+
+TEST(options_that_contradict_themselves)
+{
+    CHECK_INT_EQ(CFX_OK, usual((cfx_quantize_options){.bits = 8}));
+    CHECK_INT_EQ(CFX_E_VALUE, usual((cfx_quantize_options){.bits = 3}));
+    CHECK_INT_EQ(CFX_E_VALUE, usual((cfx_quantize_options){.bits = 4}));
+    CHECK_INT_EQ(CFX_E_VALUE, usual((cfx_quantize_options){.group = 4}));
+    CHECK_INT_EQ(CFX_E_VALUE, usual((cfx_quantize_options){.group = -1}));
+    CHECK_INT_EQ(CFX_E_VALUE, usual((cfx_quantize_options){.mode = CFX_QUANTIZE_MODE_COUNT}));
+    CHECK_INT_EQ(CFX_E_VALUE, usual((cfx_quantize_options){.observer = CFX_OBSERVE_FIXED}));
+    CHECK_INT_EQ(CFX_E_VALUE, usual((cfx_quantize_options){
+        .mode = CFX_QUANTIZE_WEIGHTS, .group = 4, .per_tensor = true}));
+    CHECK_INT_EQ(CFX_OK, usual((cfx_quantize_options){
+        .mode = CFX_QUANTIZE_WEIGHTS, .group = 4, .bits = 4}));
+}
+
+static void fails(cfx_scope *s, const void *made, cfx_status status, const char *words)
+{
+    CHECK(made == NULL);
+    CHECK_INT_EQ(status, cfx_scope_error(s)->status);
+    if (!CHECK(strstr(cfx_scope_error(s)->message, words) != NULL))
+        printf("    %s\n", cfx_scope_error(s)->message);
+    cfx_scope_clear_error(s);
+}
+
+TEST(wrong_use)
+{
+    cfx_scope *s = new_scope();
+    cfx_module *net = make_net(s);
+    cfx_module *prepared = cfx_quantize_prepare(s, net);
+    fails(s, cfx_quantize_convert(s, prepared), CFX_E_VALUE, "nothing was observed");
+    fails(s, cfx_quantize_prepare(s, prepared), CFX_E_VALUE, "prepared already");
+    fails(s, cfx_quantize_convert(s, net), CFX_E_VALUE, "not a prepared module");
+    fails(s, cfx_quantize_prepare(s, NULL), CFX_E_VALUE, "got NULL");
+    fails(s, cfx_quantize_convert(s, NULL), CFX_E_VALUE, "got NULL");
+    fails(s, cfx_trial_new(s, net, NULL), CFX_E_VALUE, "two captured modules");
+    cfx_call(s, prepared, data(s));
+    cfx_module *q = cfx_quantize_convert(s, prepared);
+    CHECK(q != NULL);
+    fails(s, cfx_quantize_prepare(s, q), CFX_E_VALUE, "quantized already");
+    cfx_module_train(net, true);
+    fails(s, cfx_quantize_prepare(s, net), CFX_E_VALUE, "is training");
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_trial_run(NULL, NULL, 0, NULL));
+    CHECK(cfx_trial_comparison(NULL) == NULL);
+    cfx_trial_free(NULL);
+    cfx_scope_free(s);
+}
+
+TEST(data_that_is_not_finite)
+{
+    cfx_scope *s = new_scope();
+    cfx_module *prepared = cfx_quantize_prepare(s, make_net(s), .observer = CFX_OBSERVE_MIN_MAX);
+    cfx_call(s, prepared, data(s));
+    cfx_call(s, prepared, cfx_full(s, cfx_ints(s, 1, 6), cfx_v(INFINITY)));
+    fails(s, cfx_quantize_convert(s, prepared), CFX_E_VALUE, "not finite");
+    cfx_scope_free(s);
+}
+
+/* ---- side by side -------------------------------------------------------------------------- */
+
+TEST(a_trial_compares_layers)
+{
+    cfx_compared row;
+    cfx_closeness result;
+    cfx_error err = {0};
+    cfx_scope *s = new_scope();
+    cfx_module *net = cfx_trace(s, make_net(s));
+    cfx_var x = data(s);
+    cfx_module *prepared = cfx_quantize_prepare(s, net, .observer = CFX_OBSERVE_MIN_MAX);
+    cfx_call(s, prepared, x);
+    cfx_module *q = cfx_quantize_convert(s, prepared);
+    cfx_trial *t = cfx_trial_new(s, net, q);
+    cfx_datum in = cfx_var_datum(s, x);
+    for (int i = 0; i < 2; i++)
+        CHECK_INT_EQ(CFX_OK, cfx_trial_run(t, &in, 1, &err));
+    cfx_comparison *c = cfx_trial_comparison(t);
+    CHECK(cfx_comparison_size(c) >= 4);
+    CHECK(cfx_comparison_row(c, 0, &row) && row.close.sqnr > 20 && row.close.sqnr < 80);
+    CHECK(cfx_comparison_result(c, &result));
+    CHECK_INT_EQ(2 * 16 * 4, result.elements);
+    CHECK(fabs(result.error - off(s, cfx_call(s, q, x), cfx_call(s, net, x))) < 1e-6);
+    CHECK(cfx_trial_run(t, NULL, 0, &err) != CFX_OK);
+    cfx_datum_release(in);
+    cfx_trial_free(t);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static void whole(cfx_scope *s, const cfx_allocator *a)
+{
+    (void)a;
+    cfx_module *net = cfx_trace(s, make_net(s));
+    cfx_var x = data(s);
+    cfx_module *prepared = cfx_quantize_prepare(s, net, .observer = CFX_OBSERVE_MIN_MAX);
+    cfx_call(s, prepared, x);
+    cfx_module *q = cfx_quantize_convert(s, prepared);
+    cfx_trial *t = cfx_trial_new(s, net, q);
+    cfx_datum in = cfx_var_datum(s, x);
+    if (cfx_scope_ok(s))
+        cfx_trial_run(t, &in, 1, cfx_scope_err(s));
+    cfx_datum_release(in);
+    cfx_trial_free(t);
+}
+
+TEST(memory_may_run_out_anywhere)
+{
+    CHECK(scope_oom_sweep(whole) > 100);
+}
