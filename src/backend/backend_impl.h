@@ -48,7 +48,7 @@ typedef struct cfxi_post {
 
 typedef enum cfxi_problem_kind {
     CFXI_PRODUCT, CFXI_CONVOLUTION, CFXI_CHAIN, CFXI_ATTENTION, CFXI_LSTM, CFXI_WEIGHT_ONLY,
-    CFXI_MATMUL
+    CFXI_MATMUL, CFXI_DYNAMIC
 } cfxi_problem_kind;
 
 /* A product or convolution of 8-bit integers (bytes.h says what is computed): x and weights, or the
@@ -63,6 +63,8 @@ typedef struct cfxi_integers {
     int64_t other_rows[3];  /* and its strides, as those of a post */
     int32_t w_zero;      /* MATMUL: of its second operand, */
     int64_t batches;     /* and how many products it is */
+    bool each_run;       /* PRODUCT: zero point and scale of x are those of cfxi_run; x_zero is 1,
+                            and factors are without the scale */
 } cfxi_integers;
 
 /* float32, but for `integers`. Strides are in elements.
@@ -79,6 +81,8 @@ typedef struct cfxi_integers {
  *                value together
  *   MATMUL       of integers: matrices of any strides in batches, which are broadcast. One factor
  *   LSTM         layers in one direction, steps first; all tensors are contiguous: `lstm`
+ *   DYNAMIC      a PRODUCT of floats, computed with integers: `integers`. The scale and zero point
+ *                of x are chosen in each run: `dynamic`
  *   WEIGHT_ONLY  a product whose w[k][n] = (code - zero point) * scale of the group that k is in:
  *                `weight_only`
  * With the precision BF16, products and convolutions round both operands to bfloat16; but not those
@@ -125,6 +129,10 @@ typedef struct cfxi_problem {
     bool causal;
     cfxi_lstm lstm;
     cfxi_weight_only_form weight_only;
+    struct {
+        int64_t low, high;  /* integers that x becomes */
+        float eps;          /* the least scale */
+    } dynamic;
     bool has_bias;
     size_t num_posts;
     cfxi_post posts[CFXI_MOST_POSTS];
@@ -173,6 +181,8 @@ typedef struct cfxi_run {
      * constant. Of an LSTM: where h and c go, then h and c, of those that are not constant. */
     cfx_tensor *tensors[CFXI_CHAIN_INPUTS];
     cfx_tensor *out_tensor;  /* of all but products and convolutions */
+    double x_scale;          /* of integers.each_run */
+    int32_t x_zero;
 } cfxi_run;
 
 typedef struct cfxi_kernel cfxi_kernel;
@@ -203,7 +213,7 @@ struct cfxi_kernel {
 extern const cfxi_backend cfxi_backend_product, cfxi_backend_convolution, cfxi_backend_depthwise,
     cfxi_backend_winograd, cfxi_backend_bf16, cfxi_backend_bytes, cfxi_backend_chain,
     cfxi_backend_attention, cfxi_backend_lstm, cfxi_backend_matmul_bytes,
-    cfxi_backend_depthwise_bytes, cfxi_backend_weight_only;
+    cfxi_backend_depthwise_bytes, cfxi_backend_weight_only, cfxi_backend_dynamic;
 
 /* ---- oneDNN (onednn.h) --------------------------------------------------------------------- */
 

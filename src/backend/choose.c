@@ -11,6 +11,7 @@ static const cfxi_candidate all[] = {
     {"bf16", &cfxi_backend_bf16, CFXI_ALLOW_BUILT_IN, false},
     {"weight_only", &cfxi_backend_weight_only, CFXI_ALLOW_BUILT_IN, false},
     {"bytes", &cfxi_backend_bytes, CFXI_ALLOW_BUILT_IN, true},
+    {"dynamic", &cfxi_backend_dynamic, CFXI_ALLOW_BUILT_IN, true},
     {"depthwise bytes", &cfxi_backend_depthwise_bytes, CFXI_ALLOW_BUILT_IN, true},
     {"oneDNN", &cfxi_backend_onednn, CFXI_ALLOW_ONEDNN, false},
 };

@@ -529,9 +529,8 @@ static void run_pieces(void *ctx, int64_t begin, int64_t end, cfxi_worker *self)
     }
 }
 
-static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *err)
+static cfx_status run_all(const bytes_kernel *k, const cfxi_run *r, cfx_error *err)
 {
-    const bytes_kernel *k = (const bytes_kernel *)kernel;
     const cfxi_conv *c = &k->conv;
     const int64_t pieces = cfxi_backend_count_pieces(&k->cut, c);
     const double work = (double)(c->batch * c->out[1] * c->out[2]) *
@@ -540,6 +539,30 @@ static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *e
     atomic_init(&w.no_memory, false);
     cfxi_rt_parallel_work(r->rt, pieces, work < LEAST_WORK ? pieces : 1, run_pieces, &w);
     return atomic_load(&w.no_memory) ? cfxi_base_nomem(err) : CFX_OK;
+}
+
+/* With the scale and zero point of this run: the kernel has what they multiply. */
+static cfx_status run_each(const bytes_kernel *k, const cfxi_run *r, cfx_error *err)
+{
+    const int64_t columns = k->conv.groups * k->cut.panels * CFXI_PANEL;
+    bytes_kernel now = *k;
+    now.first = cfxi_rt_scratch(r->rt, (size_t)columns * 2 * sizeof *now.first);
+    if (!now.first)
+        return cfxi_base_nomem(err);
+    now.factor = (float *)(void *)(now.first + columns);
+    for (int64_t i = 0; i < columns; i++) {
+        now.first[i] = (int32_t)((uint32_t)k->first[i] * (uint32_t)r->x_zero);
+        now.factor[i] = (float)(r->x_scale * (double)k->factor[i]);
+    }
+    const cfx_status status = run_all(&now, r, err);
+    cfxi_rt_scratch_free(r->rt, now.first);
+    return status;
+}
+
+static cfx_status run(const cfxi_kernel *kernel, const cfxi_run *r, cfx_error *err)
+{
+    const bytes_kernel *k = (const bytes_kernel *)kernel;
+    return kernel->problem.integers.each_run ? run_each(k, r, err) : run_all(k, r, err);
 }
 
 static void release(cfxi_kernel *k)

@@ -128,6 +128,9 @@ static bool begin(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s)
     case CFX_OPID_integer_linear: case CFX_OPID_integer_conv:
         ok = cfxi_plan_begin_integers(f, u, s);
         break;
+    case CFX_OPID_dynamic_linear:
+        ok = cfxi_plan_begin_dynamic(f, u, s);
+        break;
     case CFX_OPID_linear:
         ok = begin_product(u, s, cfxi_plan_tensor_arg(s, 0), cfxi_plan_tensor_arg(s, 1), true);
         break;

@@ -69,6 +69,8 @@ bool cfxi_plan_find_norm(const cfxi_step *s, int64_t n, double *scale, double *b
 
 /* A product or convolution of integers with constant weights. (plan_integers.c) */
 bool cfxi_plan_begin_integers(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s);
+/* One whose input becomes integers in each run. (plan_integers.c) */
+bool cfxi_plan_begin_dynamic(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s);
 /* Takes over the sum that follows one, if it can. (plan_integers.c) */
 bool cfxi_plan_take_integer_sum(const cfxi_fuser *f, cfxi_fusion *u);
 /* Gives products of two matrices of integers to their kernel. (plan_integers.c) */

@@ -23,7 +23,7 @@ bool cfxi_plan_keeps_layout(cfx_operator op, bool divides)
     case CFX_OPID_quantize_per_tensor: case CFX_OPID_dequantize_per_tensor:
     case CFX_OPID_integer_conv: case CFX_OPID_integer_linear: case CFX_OPID_integer_add:
     case CFX_OPID_integer_mul: case CFX_OPID_integer_table: case CFX_OPID_integer_mean:
-    case CFX_OPID_integer_avg_pool:
+    case CFX_OPID_integer_avg_pool: case CFX_OPID_dynamic_linear:
         return true;
     default:
         return cfx_operator_flags(op) & CFX_OPERATOR_ELEMENTWISE;

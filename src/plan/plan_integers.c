@@ -62,25 +62,30 @@ static bool begin_conv(const cfxi_fuser *f, cfxi_problem *p, const cfxi_step *s,
     return w->ndim == 4 && x->ndim == 4 && cfxi_conv_describe(&c, &p->conv) == CFX_OK;
 }
 
-/* Factors, biases and zero points of the columns, as the row has them. */
-static bool take_channels(const cfxi_fuser *f, cfxi_fusion *u, cfxi_call *c, size_t result)
+/* Copies of them; gives the others back. */
+static bool keep_channels(const cfxi_fuser *f, cfxi_fusion *u, cfxi_integer_channels *ch)
 {
-    cfxi_integer_channels ch;
     const size_t n = (size_t)u->columns;
-    if (cfxi_integer_channels_new(c, u->columns, cfxi_rt_float(c, INPUT + 1),
-                                  cfxi_integer_scale_of(c, result), &ch) != CFX_OK)
-        return false;
     u->scale = cfxi_base_alloc(f->plan->allocator, n * sizeof *u->scale);
     u->bias = cfxi_base_alloc(f->plan->allocator, n * sizeof *u->bias);
     u->w_zero = cfxi_base_alloc(f->plan->allocator, n * sizeof *u->w_zero);
     const bool good = u->scale && u->bias && u->w_zero;
     if (good) {
-        memcpy(u->scale, ch.factor, n * sizeof *u->scale);
-        memcpy(u->bias, ch.bias, n * sizeof *u->bias);
-        memcpy(u->w_zero, ch.zero, n * sizeof *u->w_zero);
+        memcpy(u->scale, ch->factor, n * sizeof *u->scale);
+        memcpy(u->bias, ch->bias, n * sizeof *u->bias);
+        memcpy(u->w_zero, ch->zero, n * sizeof *u->w_zero);
     }
-    cfxi_rt_scratch_free(f->rt, ch.factor);
+    cfxi_rt_scratch_free(f->rt, ch->factor);
     return good;
+}
+
+/* Factors, biases and zero points of the columns, as the row has them. */
+static bool take_channels(const cfxi_fuser *f, cfxi_fusion *u, cfxi_call *c, size_t result)
+{
+    cfxi_integer_channels ch;
+    return cfxi_integer_channels_new(c, u->columns, cfxi_rt_float(c, INPUT + 1),
+                                     cfxi_integer_scale_of(c, result), &ch) == CFX_OK &&
+           keep_channels(f, u, &ch);
 }
 
 /* Whether what belongs to the channels is known while planning. */
@@ -123,6 +128,43 @@ bool cfxi_plan_begin_integers(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_st
         .end = {.to_float = out->dtype == CFX_DTYPE_FLOAT32, .low = range.low,
                 .high = range.high, .zero = range.zero}};
     return take_channels(f, u, &c, result);
+}
+
+/* A linear layer whose input becomes integers in each run. Its weights are arguments as those of
+ * integer_linear, from another place on. */
+bool cfxi_plan_begin_dynamic(const cfxi_fuser *f, cfxi_fusion *u, const cfxi_step *s)
+{
+    enum { FIRST = 1, LOW = 5, HIGH, EPS };
+    cfx_error err = {0};
+    cfx_datum args[CFXI_MOST_PARAMS];
+    cfxi_step as_static = *s;
+    for (size_t i = 0; i < CFXI_MOST_PARAMS; i++)
+        args[i] = i >= WEIGHT && i < WEIGHT + 4 ? s->args[i - WEIGHT + FIRST] : cfx_datum_invalid();
+    args[INPUT] = s->args[INPUT];
+    as_static.args = args;
+    as_static.num_args = WEIGHT + 4;
+    cfxi_call c = call_of(f, &as_static, &err);
+    const cfx_tensor *x = cfxi_plan_tensor_arg(s, INPUT);
+    const cfx_tensor *w = cfxi_plan_tensor_arg(s, FIRST);
+    const cfx_tensor *scale = cfxi_plan_tensor_arg(s, FIRST + 1);
+    const cfx_tensor *out = s->results[0].as.tensor;
+    cfxi_problem *p = &u->problem;
+    cfxi_integer_channels ch;
+    if (!x || x->dtype != CFX_DTYPE_FLOAT32 || !x->storage->planned || !has_bytes(w) ||
+        !knows_channels(&as_static) || scale->dtype != CFX_DTYPE_FLOAT32 ||
+        cfxi_tensor_numel(out) == 0 || cfxi_tensor_numel(w) == 0 || !begin_product(p, x, w, out))
+        return false;
+    p->kind = CFXI_DYNAMIC;
+    p->dynamic.low = s->args[LOW].as.i;
+    p->dynamic.high = s->args[HIGH].as.i;
+    p->dynamic.eps = (float)s->args[EPS].as.f;
+    p->int8 = f->int8;
+    p->integers = (cfxi_integers){.used = true, .w_signed = cfxi_integer_is_signed(w),
+                                  .end = {.to_float = true}};
+    u->w = w;
+    u->columns = p->n;
+    return cfxi_integer_channels_new(&c, u->columns, 1, 1, &ch) == CFX_OK &&
+           keep_channels(f, u, &ch);
 }
 
 /* ---- what follows -------------------------------------------------------------------------- */

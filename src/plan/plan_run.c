@@ -294,7 +294,7 @@ static double flops_of(const cfxi_step *step, const ready_step *ready)
     if (!p)
         return (double)cfxi_rt_flops(&ready->call, step->op, step->num_args, step->results[0]);
     switch (p->kind) {
-    case CFXI_PRODUCT: case CFXI_ATTENTION: case CFXI_WEIGHT_ONLY:
+    case CFXI_PRODUCT: case CFXI_ATTENTION: case CFXI_WEIGHT_ONLY: case CFXI_DYNAMIC:
         return 2.0 * (double)p->m * (double)p->n * (double)p->k;
     case CFXI_MATMUL:
         return 2.0 * (double)(p->m * p->integers.batches) * (double)p->n * (double)p->k;

@@ -68,6 +68,15 @@ static void add_bytes(cfx_state *s, const char *name, cfx_dtype dtype, int64_t r
     cfx_tensor_release(t);
 }
 
+static void add_zeros(cfx_state *s, int64_t count, int64_t zero)
+{
+    cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_INT64, &count, 1, NULL, NULL);
+    for (int64_t i = 0; i < count; i++)
+        ((int64_t *)cfx_tensor_data(t))[i] = zero - i % 3;
+    CHECK_INT_EQ(CFX_OK, cfx_state_set(s, "z", t, NULL));
+    cfx_tensor_release(t);
+}
+
 #define WEIGHTS                                                                                    \
     HEAD "  %w = get_attr[target=w]()\n  %s = get_attr[target=s]()\n"                              \
          "  %z = get_attr[target=z]()\n  %b = get_attr[target=b]()\n"
@@ -100,6 +109,73 @@ TEST(layers_whose_weights_alone_are_integers)
                                        CALL("l", "weight_linear", "%g, %w, %s, None, None, 0, 0")
                                            CALL("d", "add", "%l, %b") OUTPUT("%d"),
                                    weights, sizes, 3));
+        cfx_state_free(weights);
+    }
+}
+
+/* A program on a runtime, planned or not, of one input. */
+static cfx_datum run_on(const cfx_runtime_options *o, const char *text, const cfx_state *weights,
+                        bool planned, cfx_datum x)
+{
+    cfx_error err = {0};
+    cfx_runtime *rt = cfx_runtime_new(o, &err);
+    cfx_program *p = program_of(text, weights, NULL, &err);
+    if (planned)
+        CHECK_INT_EQ(CFX_OK, cfx_program_compile(p, NULL, &err));
+    const cfx_datum y = cfx_program_run(p, rt, &x, 1, &err);
+    CHECK_STR_EQ("", err.message);
+    cfx_program_free(p);
+    cfx_runtime_free(rt);
+    return y;
+}
+
+/* Each bit is that of the reference, on each instruction set, with one thread and with three. */
+static void check_bits(const char *text, const cfx_state *weights, cfx_datum x)
+{
+    const cfx_runtime_options plain = {.reference = true};
+    const cfx_datum want = run_on(&plain, text, weights, false, x);
+    REQUIRE(want.kind == CFX_DATUM_TENSOR);
+    for (int isa = CFX_ISA_PLAIN; isa < CFX_ISA_COUNT; isa++)
+        for (unsigned threads = 1; threads <= 3; threads += 2) {
+            const cfx_runtime_options o = {.threads = threads, .limit_isa = true,
+                                           .isa = (cfx_isa)isa};
+            const cfx_datum got = run_on(&o, text, weights, true, x);
+            bool same = got.kind == CFX_DATUM_TENSOR;
+            const float *a = cfx_tensor_data(want.as.tensor);
+            const float *b = same ? cfx_tensor_data(got.as.tensor) : NULL;
+            for (int64_t i = 0; same && i < cfx_tensor_numel(want.as.tensor); i++)
+                same = isnan(a[i]) ? isnan(b[i]) : memcmp(&a[i], &b[i], sizeof *a) == 0;
+            CHECK(same);
+            cfx_datum_release(got);
+        }
+    cfx_datum_release(want);
+}
+
+TEST(inputs_that_become_integers_in_each_run)
+{
+    static const char *const calls[] = {
+        WEIGHTS CALL("d", "dynamic_linear", "%x, %w, %s, None, %b, 0, 255, 1e-7") OUTPUT("%d"),
+        WEIGHTS CALL("d", "dynamic_linear", "%x, %w, %s, %z, None, -128, 127, 1e-7") OUTPUT("%d"),
+        WEIGHTS CALL("d", "dynamic_linear", "%x, %w, %s, %z, %b, 0, 127, 0.05") OUTPUT("%d"),
+    };
+    const float special[] = {0, NAN, -INFINITY, 1e30f, -50};
+    for (int i = 0; i < 24; i++) {
+        const int64_t sizes[] = {2, 1 + i * 3 % 11, 1 + i * 37 % 150};
+        const int64_t columns = 1 + i * 29 % 90;
+        const bool positive = i % 3 == 1;
+        cfx_state *weights = cfx_state_new(NULL, NULL);
+        add_bytes(weights, "w", positive ? CFX_DTYPE_UINT8 : CFX_DTYPE_INT8, columns, sizes[2],
+                  positive ? 0 : -128, 256);
+        add_zeros(weights, columns, positive ? 255 : 3);
+        WEIGHT(weights, "s", columns);
+        WEIGHT(weights, "b", columns);
+        cfx_tensor *x = random_tensor(sizes, 3, i % 7 == 6);
+        if (i % 5)
+            *(float *)cfx_tensor_data(x) = special[i % 5];
+        check_bits(calls[i % 3], weights, cfx_datum_tensor(x));
+        if (i % 5 != 1 && i % 5 != 2)
+            CHECK_INT_EQ(1, check_plan(calls[i % 3], weights, sizes, 3));
+        cfx_tensor_release(x);
         cfx_state_free(weights);
     }
 }

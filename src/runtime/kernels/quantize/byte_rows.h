@@ -32,24 +32,25 @@ typedef struct cfxi_integer_rows {
     void (*quantize)(int64_t n, const float *from, const cfxi_integer_quantizing *q, uint8_t *to);
     /* (x - zero) * factor */
     void (*dequantize)(int64_t n, const cfxi_integer_bytes *x, float *to);
-    /* fma(x - zero, factor, (y - zero) * factor); NULL where nothing rounds such a sum once. */
-    void (*add)(int64_t n, const cfxi_integer_bytes *x, const cfxi_integer_bytes *y,
-                cfxi_integer_range range, uint8_t *to);
-    /* (x - zero) * (y - zero) * x's factor */
-    void (*mul)(int64_t n, const cfxi_integer_bytes *x, const cfxi_integer_bytes *y,
-                cfxi_integer_range range, uint8_t *to);
+    /* `rows` rows of n elements, step[0] bytes apart in `to`, step[1] in x and step[2] in y:
+     * fma(x - zero, factor, (y - zero) * factor). NULL where nothing rounds such a sum once. */
+    void (*add)(int64_t n, int64_t rows, const int64_t step[3], const cfxi_integer_bytes *x,
+                const cfxi_integer_bytes *y, cfxi_integer_range range, uint8_t *to);
+    /* Likewise (x - zero) * (y - zero) * x's factor. */
+    void (*mul)(int64_t n, int64_t rows, const int64_t step[3], const cfxi_integer_bytes *x,
+                const cfxi_integer_bytes *y, cfxi_integer_range range, uint8_t *to);
     /* table[x[i]], by the bits of x. */
     void (*look_up)(int64_t n, const uint8_t table[256], const uint8_t *x, uint8_t *to);
-    /* sums[i] += x[i] - zero */
-    void (*add_to)(int64_t n, const cfxi_integer_bytes *x, int32_t *sums);
+    /* sums[i] += the sum of x[i] - zero over `rows` rows, `step` bytes apart. */
+    void (*add_rows)(int64_t n, const cfxi_integer_bytes *x, int64_t rows, int64_t step,
+                     int32_t *sums);
     /* The sum of x[i] - zero. */
     int32_t (*sum)(int64_t n, const cfxi_integer_bytes *x);
     /* The integer of float(sums[i]) * factor. */
     void (*finish)(int64_t n, const int32_t *sums, float factor, cfxi_integer_range range,
                    uint8_t *to);
-    /* The least and greatest of n floats, and of *low and *high; of what is not a number nobody
-     * knows. */
-    void (*range)(int64_t n, const float *x, float *low, float *high);
+    /* The least and greatest of n floats, and of *low and *high; false if not all are finite. */
+    bool (*range)(int64_t n, const float *x, float *low, float *high);
 } cfxi_integer_rows;
 
 CFXI_ISA_TABLES(cfxi_integer_rows, cfxi_integer_rows_all)

@@ -9,7 +9,11 @@ INLINE VB load_bytes(const uint8_t *x, int64_t n)
     if (n == LANES)
         memcpy(&b, x, LANES);
     else
+#if LANES == 16
+        b = (VB)_mm_maskz_loadu_epi8((__mmask16)((1u << n) - 1), x);
+#else
         memcpy(&b, x, (size_t)n);
+#endif
     return b;
 }
 
@@ -18,7 +22,11 @@ INLINE void store_bytes(uint8_t *to, VB b, int64_t n)
     if (n == LANES)
         memcpy(to, &b, LANES);
     else
+#if LANES == 16
+        _mm_mask_storeu_epi8(to, (__mmask16)((1u << n) - 1), (__m128i)b);
+#else
         memcpy(to, &b, (size_t)n);
+#endif
 }
 
 /* An operand in registers: int8 with its sign bit turned is uint8, 128 more. */
@@ -94,32 +102,36 @@ static void dequantize(int64_t n, const cfxi_integer_bytes *x, float *to)
 #undef WORK
 }
 
+/* Calls WORK(i, count) for all vectors of all rows; a and b are the operands. */
+#define OVER_ROWS(WORK)                                                                            \
+    operand a = operand_of(x);                                                                     \
+    operand b = operand_of(y);                                                                     \
+    for (; rows > 0; rows--, to += step[0], a.x += step[1], b.x += step[2]) {                      \
+        OVER_ROW(n, WORK)                                                                          \
+    }
+
 #if LANES > 4 || defined(NEON)
 #define HAS_ADD add
-static void add(int64_t n, const cfxi_integer_bytes *x, const cfxi_integer_bytes *y,
-                cfxi_integer_range range, uint8_t *to)
+static void add(int64_t n, int64_t rows, const int64_t step[3], const cfxi_integer_bytes *x,
+                const cfxi_integer_bytes *y, cfxi_integer_range range, uint8_t *to)
 {
 #define WORK(i, count)                                                                             \
     store_integers(to + i, FMA(to_floats(load_integers(&a, i, count)), a.factor,                   \
                                to_floats(load_integers(&b, i, count)) * b.factor), range, count)
-    const operand a = operand_of(x);
-    const operand b = operand_of(y);
-    OVER_ROW(n, WORK)
+    OVER_ROWS(WORK)
 #undef WORK
 }
 #else
 #define HAS_ADD NULL
 #endif
 
-static void mul(int64_t n, const cfxi_integer_bytes *x, const cfxi_integer_bytes *y,
-                cfxi_integer_range range, uint8_t *to)
+static void mul(int64_t n, int64_t rows, const int64_t step[3], const cfxi_integer_bytes *x,
+                const cfxi_integer_bytes *y, cfxi_integer_range range, uint8_t *to)
 {
 #define WORK(i, count)                                                                             \
     store_integers(to + i, to_floats(load_integers(&a, i, count) * load_integers(&b, i, count)) *  \
                                a.factor, range, count)
-    const operand a = operand_of(x);
-    const operand b = operand_of(y);
-    OVER_ROW(n, WORK)
+    OVER_ROWS(WORK)
 #undef WORK
 }
 
@@ -131,18 +143,35 @@ static void look_up(int64_t n, const uint8_t table[256], const uint8_t *x, uint8
 }
 #endif
 
-static void add_to(int64_t n, const cfxi_integer_bytes *x, int32_t *sums)
+/* `width` vectors of columns, the last of them with n elements. */
+INLINE void add_columns(const operand *x, int64_t at, int width, int64_t n, int64_t rows,
+                        int64_t step, int32_t *sums)
+{
+    const int64_t bytes = n * (int64_t)sizeof *sums;
+    VI all[4] = {{0}};
+    for (int64_t p = 0; p < rows; p++)
+        UNROLL for (int v = 0; v < width; v++)
+            all[v] += __builtin_convertvector(
+                load_bytes(x->x + p * step + at + v * LANES, n) ^ x->flip, VI);
+    UNROLL for (int v = 0; v < width; v++) {
+        VI s = {0};
+        memcpy(&s, sums + at + v * LANES, (size_t)bytes);
+        s += all[v] - x->zero * (int32_t)rows;
+        memcpy(sums + at + v * LANES, &s, (size_t)bytes);
+    }
+}
+
+static void add_rows(int64_t n, const cfxi_integer_bytes *x, int64_t rows, int64_t step,
+                     int32_t *sums)
 {
     const operand a = operand_of(x);
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        VI s;
-        memcpy(&s, sums + i, sizeof s);
-        s += load_integers(&a, i, LANES);
-        memcpy(sums + i, &s, sizeof s);
-    }
-    for (; i < n; i++)
-        sums[i] += cfxi_integer_load(x->is_signed, x->x + i) - x->zero;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        add_columns(&a, i, 4, LANES, rows, step, sums);
+    for (; i + LANES <= n; i += LANES)
+        add_columns(&a, i, 1, LANES, rows, step, sums);
+    if (i < n)
+        add_columns(&a, i, 1, n - i, rows, step, sums);
 }
 
 static int32_t sum(int64_t n, const cfxi_integer_bytes *x)
@@ -172,15 +201,19 @@ static void finish(int64_t n, const int32_t *sums, float factor, cfxi_integer_ra
     }
 }
 
-static void range_of(int64_t n, const float *x, float *low, float *high)
+static bool range_of(int64_t n, const float *x, float *low, float *high)
 {
     V least = SET(*low);
     V most = SET(*high);
+    V wrong = {0};  /* NaN if something is not finite */
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
-        least = MIN(LOAD(x + i), least);
-        most = MAX(LOAD(x + i), most);
+        const V y = LOAD(x + i);
+        least = MIN(y, least);
+        most = MAX(y, most);
+        wrong += y - y;
     }
+    float rest = v_sum(wrong);
     for (int k = 0; k < LANES; k++) {
         *low = least[k] < *low ? least[k] : *low;
         *high = most[k] > *high ? most[k] : *high;
@@ -188,8 +221,10 @@ static void range_of(int64_t n, const float *x, float *low, float *high)
     for (; i < n; i++) {
         *low = x[i] < *low ? x[i] : *low;
         *high = x[i] > *high ? x[i] : *high;
+        rest += x[i] - x[i];
     }
+    return rest == 0;
 }
 
 const cfxi_integer_rows ISA(cfxi_integer_rows_all) = {quantize, dequantize, HAS_ADD, mul,
-                                                     look_up, add_to, sum, finish, range_of};
+                                                     look_up, add_rows, sum, finish, range_of};

@@ -71,6 +71,13 @@ static int64_t zero_point(float x, int64_t low, int64_t high)
     return zero > high ? high : zero;
 }
 
+void cfxi_integer_choose(float low, float high, int64_t first, int64_t last, float eps,
+                         float *scale, int64_t *zero)
+{
+    *scale = greater((high - low) / (float)(last - first), eps);
+    *zero = zero_point(low / *scale, first, last);
+}
+
 static void put(cfxi_call *c, float scale, int64_t zero)
 {
     *(double *)cfxi_rt_result_at(c, 0)->data = scale;

@@ -106,7 +106,9 @@ cfx_status cfxi_rule_integer_binary(cfxi_call *c)
 }
 
 typedef struct binary {
-    const cfxi_integer_rows *rows;  /* for what lies side by side; or NULL */
+    bool adds;  /* or multiplies */
+    void (*by_vectors)(int64_t n, int64_t rows, const int64_t step[3], const cfxi_integer_bytes *x,
+                       const cfxi_integer_bytes *y, cfxi_integer_range range, uint8_t *to);
     bool is_signed[2];
     int32_t zero[2];
     float factor[2];  /* of a product only the first */
@@ -127,15 +129,8 @@ static cfxi_integer_bytes bytes_of(const binary *b, int i, const char *at)
     return (cfxi_integer_bytes){(const uint8_t *)at, b->is_signed[i], b->zero[i], b->factor[i]};
 }
 
-static void add_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+static void add_row(const binary *b, int64_t n, char *const *at, const int64_t *step)
 {
-    const binary *b = ctx;
-    if (b->rows && b->rows->add && are_side_by_side(step, 3)) {
-        const cfxi_integer_bytes x = bytes_of(b, 0, at[1]);
-        const cfxi_integer_bytes y = bytes_of(b, 1, at[2]);
-        b->rows->add(n, &x, &y, b->range, (uint8_t *)at[0]);
-        return;
-    }
     for (int64_t i = 0; i < n; i++) {
         const int32_t x = cfxi_integer_load(b->is_signed[0], at[1] + i * step[1]) - b->zero[0];
         const int32_t y = cfxi_integer_load(b->is_signed[1], at[2] + i * step[2]) - b->zero[1];
@@ -145,15 +140,8 @@ static void add_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
     }
 }
 
-static void mul_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+static void mul_row(const binary *b, int64_t n, char *const *at, const int64_t *step)
 {
-    const binary *b = ctx;
-    if (b->rows && are_side_by_side(step, 3)) {
-        const cfxi_integer_bytes x = bytes_of(b, 0, at[1]);
-        const cfxi_integer_bytes y = bytes_of(b, 1, at[2]);
-        b->rows->mul(n, &x, &y, b->range, (uint8_t *)at[0]);
-        return;
-    }
     for (int64_t i = 0; i < n; i++) {
         const int32_t x = cfxi_integer_load(b->is_signed[0], at[1] + i * step[1]) - b->zero[0];
         const int32_t y = cfxi_integer_load(b->is_signed[1], at[2] + i * step[2]) - b->zero[1];
@@ -162,30 +150,50 @@ static void mul_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
     }
 }
 
-/* An element takes some ten instructions: so many are worth a thread. */
-enum { GRAIN = 8192 };
+static void run_plane(void *ctx, int64_t n, int64_t rows, char *const *at, const int64_t *step,
+                      const int64_t *row_step)
+{
+    const binary *b = ctx;
+    if (b->by_vectors && are_side_by_side(step, 3)) {
+        const cfxi_integer_bytes x = bytes_of(b, 0, at[1]);
+        const cfxi_integer_bytes y = bytes_of(b, 1, at[2]);
+        b->by_vectors(n, rows, row_step, &x, &y, b->range, (uint8_t *)at[0]);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        char *const row[] = {at[0] + i * row_step[0], at[1] + i * row_step[1],
+                             at[2] + i * row_step[2]};
+        (b->adds ? add_row : mul_row)(b, n, row, step);
+    }
+}
 
-static cfx_status run_binary(cfxi_call *c, cfxi_loop_fn *row)
+/* So many elements are worth another thread: each takes some ten instructions; by vectors, one. */
+enum { GRAIN = 1 << 13, VECTOR_GRAIN = 1 << 15 };
+
+static cfx_status run_binary(cfxi_call *c, bool adds)
 {
     const cfxi_integer_operand x = cfxi_integer_operand_of(c, SELF);
     const cfxi_integer_operand y = cfxi_integer_operand_of(c, OTHER);
+    const cfxi_integer_rows *rows = cfxi_integer_rows_of(c->rt->isa);
     const double scale = cfxi_rt_float(c, RESULT);
-    binary b = {.rows = c->rt->reference ? NULL : cfxi_integer_rows_of(c->rt->isa),
+    binary b = {.adds = adds,
                 .is_signed = {cfxi_integer_is_signed(x.t), cfxi_integer_is_signed(y.t)},
                 .zero = {x.zero, y.zero}, .range = cfxi_integer_range_of(c, RESULT)};
-    if (row == add_row) {
+    if (!c->rt->reference)
+        b.by_vectors = adds ? rows->add : rows->mul;
+    if (adds) {
         b.factor[0] = (float)(x.scale / scale);
         b.factor[1] = (float)(y.scale / scale);
     } else {
         b.factor[0] = (float)(x.scale * y.scale / scale);
     }
     const cfx_tensor *operands[] = {cfxi_rt_result_at(c, 0), x.t, y.t};
-    cfxi_rt_loop(c->rt, operands, 3, GRAIN, row, &b);
+    cfxi_rt_loop_planes(c->rt, operands, 3, b.by_vectors ? VECTOR_GRAIN : GRAIN, run_plane, &b);
     return CFX_OK;
 }
 
-cfx_status cfxi_kernel_integer_add(cfxi_call *c) { return run_binary(c, add_row); }
-cfx_status cfxi_kernel_integer_mul(cfxi_call *c) { return run_binary(c, mul_row); }
+cfx_status cfxi_kernel_integer_add(cfxi_call *c) { return run_binary(c, true); }
+cfx_status cfxi_kernel_integer_mul(cfxi_call *c) { return run_binary(c, false); }
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
@@ -225,6 +233,6 @@ cfx_status cfxi_kernel_integer_table(cfxi_call *c)
     lookup l = {.rows = c->rt->reference ? NULL : cfxi_integer_rows_of(c->rt->isa)};
     for (int32_t i = 0; i < 256; i++)
         l.table[(uint8_t)(least + i)] = *(const uint8_t *)(table->data + i * table->stride[0]);
-    cfxi_rt_loop(c->rt, operands, 2, GRAIN, look_up_row, &l);
+    cfxi_rt_loop(c->rt, operands, 2, l.rows ? VECTOR_GRAIN : GRAIN, look_up_row, &l);
     return CFX_OK;
 }

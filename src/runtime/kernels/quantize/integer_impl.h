@@ -75,6 +75,11 @@ cfx_status cfxi_integer_result_as(cfxi_call *c, cfx_dtype dtype, cfx_operator op
 /* A tensor without elements, of these sizes and another type; NULL with c->err set. */
 cfx_tensor *cfxi_integer_stand_in(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
 
+/* The scale and zero point of integers from `first` to `last` for float32 numbers from `low` to
+ * `high`, with 0 among them, as choose_qparams finds them. (choose_scale.c) */
+void cfxi_integer_choose(float low, float high, int64_t first, int64_t last, float eps,
+                         float *scale, int64_t *zero);
+
 /* ---- weights of linear layers and convolutions ---------------------------------------------- */
 
 /* For each output channel: r = fma(sum, factor, bias); `zero` is the weight's. One block of

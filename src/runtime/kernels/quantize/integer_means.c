@@ -29,7 +29,12 @@ typedef struct mean {
     cfxi_integer_range range;
 } mean;
 
-enum { BLOCK = 512, LEAST = 8 };  /* sums at a time, and elements that are worth a vector */
+enum {
+    BLOCK = 512,           /* sums at a time */
+    LEAST = 8,             /* elements that are worth a vector */
+    WORK = 1 << 13,        /* elements that are worth another thread, */
+    VECTOR_WORK = 1 << 17  /* by vectors */
+};
 
 static cfxi_integer_bytes bytes_at(const mean *m, const char *x)
 {
@@ -51,9 +56,10 @@ static int64_t sum_from(const mean *m, const char *x, size_t d)
 static void add_from(const mean *m, const char *x, size_t d, int64_t n, int32_t *sums)
 {
     const cfxi_integer_bytes b = bytes_at(m, x);
-    if (d == m->ndim)
-        m->rows->add_to(n, &b, sums);
-    for (int64_t i = 0; d < m->ndim && i < m->size[d]; i++)
+    if (d + 1 >= m->ndim)
+        m->rows->add_rows(n, &b, d < m->ndim ? m->size[d] : 1, d < m->ndim ? m->stride[d] : 0,
+                          sums);
+    for (int64_t i = 0; d + 1 < m->ndim && i < m->size[d]; i++)
         add_from(m, x + i * m->stride[d], d + 1, n, sums);
 }
 
@@ -92,6 +98,16 @@ static void show_firsts(const cfx_tensor *x, uint32_t mask, const cfx_tensor *y,
             first->stride[to++] = mask & 1u << d ? 0 : x->stride[d];
 }
 
+/* One with the dimension before it, if its elements follow each other as well. */
+static void add_dimension(mean *m, int64_t size, int64_t stride)
+{
+    if (m->ndim > 0 && m->stride[m->ndim - 1] == size * stride)
+        m->size[--m->ndim] *= size;
+    else
+        m->size[m->ndim] = size;
+    m->stride[m->ndim++] = stride;
+}
+
 cfx_status cfxi_kernel_integer_mean(cfxi_call *c)
 {
     const cfxi_integer_operand in = cfxi_integer_operand_of(c, SELF);
@@ -106,13 +122,13 @@ cfx_status cfxi_kernel_integer_mean(cfxi_call *c)
     for (size_t d = 0; d < x->ndim; d++)
         if (mask & 1u << d) {
             count *= x->size[d];
-            m.size[m.ndim] = x->size[d];
-            m.stride[m.ndim++] = x->stride[d];
+            add_dimension(&m, x->size[d], x->stride[d]);
         }
     m.factor = (float)(in.scale / (cfxi_rt_float(c, MEAN_RESULT) * (double)count));
     show_firsts(x, mask, cfxi_rt_result_at(c, 0), &first);
     const cfx_tensor *operands[] = {cfxi_rt_result_at(c, 0), &first};
-    cfxi_rt_loop(c->rt, operands, 2, 8192 / (count > 0 && count < 8192 ? count : 8192), mean_row,
+    const int64_t work = m.rows ? VECTOR_WORK : WORK;
+    cfxi_rt_loop(c->rt, operands, 2, work / (count > 0 && count < work ? count : work), mean_row,
                  &m);
     return CFX_OK;
 }
@@ -211,13 +227,12 @@ static void pool_side_by_side(const pool *p, int64_t n, const char *x, char *y,
         const int64_t some = n - i < BLOCK ? n - i : BLOCK;
         int32_t sums[BLOCK] = {0};
         for (int64_t a = w[0].first; a < w[0].past; a++)
-            for (int64_t b = w[1].first; b < w[1].past; b++)
-                for (int64_t e = w[2].first; e < w[2].past; e++) {
-                    const char *at = x + i + a * p->xs[0] + b * p->xs[1] + e * p->xs[2];
-                    const cfxi_integer_bytes pixel = {(const uint8_t *)at, p->is_signed, p->zero,
-                                                      factor};
-                    p->rows->add_to(some, &pixel, sums);
-                }
+            for (int64_t b = w[1].first; b < w[1].past; b++) {
+                const char *at = x + i + a * p->xs[0] + b * p->xs[1] + w[2].first * p->xs[2];
+                const cfxi_integer_bytes pixel = {(const uint8_t *)at, p->is_signed, p->zero,
+                                                  factor};
+                p->rows->add_rows(some, &pixel, w[2].past - w[2].first, p->xs[2], sums);
+            }
         p->rows->finish(some, sums, factor, p->range, (uint8_t *)y + i);
     }
 }
