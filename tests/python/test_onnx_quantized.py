@@ -358,3 +358,53 @@ def test_plain_nodes_become_rows(zero, tmp_path):
     assert "cfx.ops.quantize_per_tensor(" in text or "cfx.ops.quantize_per_tensor]" in text
     assert "cfx.ops.dequantize_per_tensor]" in text
     torch.testing.assert_close(gm(x), run(path, (x,))[0])
+
+
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.deep = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, 1, 1, 1, 8)
+        self.fc = nn.Linear(8, 16)
+
+    def forward(self, x):
+        return self.fc(F.relu(self.deep(F.relu(self.first(x)))).mean((2, 3)))
+
+
+class Tokens(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(16), nn.Linear(16, 32), nn.Linear(32, 16)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+@pytest.mark.parametrize("make, shape, products", [(Images, (2, 3, 8, 8), 3),
+                                                   (Tokens, (2, 7, 16), 2)], ids=["conv", "block"])
+def test_files_of_onnx_runtime(make, shape, products, tmp_path):
+    """Quantized by its own tool: the same results, and the products are of integers."""
+    tool = pytest.importorskip("onnxruntime.quantization", reason="a part of onnxruntime")
+    torch.manual_seed(0)
+    plain, path, model = str(tmp_path / "f.onnx"), str(tmp_path / "q.onnx"), make().eval()
+    inputs = [random(60 + i, *shape) for i in range(8)]
+    with torch.no_grad():
+        cfx.onnx.save(cfx.capture(model, inputs[0]), plain, opset=18)
+
+    class Reader(tool.CalibrationDataReader):
+        name = onnx.load(plain).graph.input[0].name
+        left = list(inputs)
+
+        def get_next(self):
+            return {self.name: self.left.pop().numpy()} if self.left else None
+
+    tool.quantize_static(plain, path, Reader(), quant_format=tool.QuantFormat.QDQ, per_channel=True,
+                         activation_type=tool.QuantType.QUInt8, weight_type=tool.QuantType.QInt8)
+    made = onnx.load(path)
+    scales = {i.name: onnx.numpy_helper.to_array(i) for i in made.graph.initializer}
+    last = [n for n in made.graph.node if n.op_type == "QuantizeLinear"][-1]
+    want, gm = run(path, inputs[:1])[0], cfx.onnx.load(path)
+    compiled = cfx.compile(gm)
+    for got in (gm(inputs[0]), compiled(inputs[0]), cfx.runtime.load(path)(inputs[0])):
+        assert (torch.as_tensor(got) - want).abs().max() <= 1.01 * float(scales[last.input[1]])
+    told = str(cfx.profile(compiled, inputs[0]))
+    assert told.count("integer_linear") + told.count("integer_conv") >= products
