@@ -56,12 +56,12 @@ class Function(nn.Module):
 
 
 QUANTIZE = [  # zero point, range, type; the operators it becomes
-    (128, 0, 255, U8, {"QuantizeLinear"}),
-    (-3, -128, 127, I8, {"QuantizeLinear"}),
-    (0, -127, 127, I8, {"QuantizeLinear", "Clip"}),
-    (7, 0, 15, U8, {"QuantizeLinear", "Clip"}),
-    (-1000, 0, 255, U8, {"Mul", "Round", "Add", "Clip", "Cast"}),
-    (5, -2**31, 2**31 - 1, I32, {"Mul", "Round", "Add", "Clip", "Cast"}),
+    (128, 0, 255, U8, ["QuantizeLinear"]),
+    (-3, -128, 127, I8, ["QuantizeLinear"]),
+    (0, -127, 127, I8, ["Clip", "QuantizeLinear"]),
+    (7, 0, 15, U8, ["Clip", "QuantizeLinear"]),
+    (-1000, 0, 255, U8, ["Add", "Cast", "Clip", "Mul", "Round"]),
+    (5, -2**31, 2**31 - 1, I32, ["Add", "Cast", "Clip", "Mul", "Round"]),
 ]
 WIDE = [(5, -32768, 32767, I16), (40000, 0, 65535, U16), (5, -2000, 2000, I16)]
 
@@ -72,7 +72,7 @@ def test_quantize(zero, low, high, dtype, expected, opset, tmp_path):
     path, x = str(tmp_path / "m.onnx"), random(1, 5, 333) * 30
     model = Function(lambda x: q.quantize_per_tensor(x, 0.37, zero, low, high, dtype))
     made = save(model, (x,), path, opset)
-    assert set(operators(made)) == expected
+    assert sorted(set(operators(made))) == expected
     assert torch.equal(run(path, (x,))[0], model(x))
     save(model, (x.half(),), path, opset)
     assert torch.equal(run(path, (x.half(),))[0], model(x.half()))

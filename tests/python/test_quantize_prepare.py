@@ -135,7 +135,7 @@ def cases():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name, kind, backend", cases())
+@pytest.mark.parametrize("name, kind, backend", list(cases()))
 def test_same_places_and_scales_as_torch_ao(monkeypatch, name, kind, backend):
     monkeypatch.setattr(QuantizationTracer, "proxy_buffer_attributes", True)
     theirs, ours, inputs = both(name, kind, backend)
