@@ -37,10 +37,11 @@ INLINE void add_words(int bits, bool zeros, int rows, int width, sums_of_rows *s
                       const V zero[WIDTH])
 {
     const int parts = parts_of(rows, width);
+    const int codes = 32 / bits;
     VU line[WIDTH];
     UNROLL for (int v = 0; v < width; v++)
         line[v] = (VU)LOAD(b + v * LANES);
-    UNROLL for (int k = 0; k < 32 / bits; k++)
+    UNROLL for (int k = 0; k < codes; k++)
         UNROLL for (int v = 0; v < width; v++) {
             V w = code_of(bits, line[v], k);
             if (zeros)
@@ -129,12 +130,13 @@ static void sum(const cfxi_weight_only_tile *t, int rows)
 INLINE void widen_line(int bits, bool zeros, const cfxi_weight_only_block *t, const float *group,
                        const float *words, float *to)
 {
+    const int codes = 32 / bits;
     UNROLL for (int v = 0; v < WIDTH; v++) {
         const int at = v * LANES;
         const VU line = (VU)LOAD(words + at);
         const V scale = LOAD(group + at);
         const V zero = zeros ? LOAD(group + COLUMNS + at) : (V){0};
-        UNROLL for (int k = 0; k < 32 / bits; k++) {
+        UNROLL for (int k = 0; k < codes; k++) {
             V w = code_of(bits, line, k);
             if (zeros)
                 w -= zero;
