@@ -1,4 +1,4 @@
-/* quantize.c - preparing and converting graphs of nn.Modules: a Python object makes the observers.
+/* prepare.c - preparing and converting graphs of nn.Modules: a Python object makes the observers.
  *
  * The host has observe(path, config, weight), share(path, with), spec(path), look(path, tensor),
  * scales(path) and train(path, norm, config). spec() returns what spec_from_py takes, or None if
