@@ -145,7 +145,7 @@ static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
                                                                       : cfxi_base_nomem(c->err);
 }
 
-/* The call that alone reads `n`, and reads nothing else: if that is a ReLU, with no observer between
+/* The call that alone reads `n`, and reads nothing else: if that is a ReLU with no observer between
  * them, they count as one. */
 static cfx_node *tail_of(const cfx_node *n)
 {
