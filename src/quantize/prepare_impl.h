@@ -103,6 +103,9 @@ static inline bool cfxi_quantize_each_run(const cfx_quantize_spec *spec)
 {
     return spec->observer == CFX_OBSERVE_EACH_RUN;
 }
+/* Whether `n` calls an observer, and what that gives; fails as the host does. (reference.c) */
+cfx_status cfxi_quantize_observer(const cfx_quantize_host *host, const cfx_node *n, bool *is,
+                                  cfx_quantize_spec *spec, cfx_error *err);
 /* Whether a node calls quantize or dequantize of any kind, or an integer operator. */
 bool cfxi_quantize_is_quantized(cfx_operator op);
 

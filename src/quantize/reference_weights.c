@@ -7,22 +7,36 @@
  */
 #include "reference_impl.h"
 
-#define DECOMPOSED "torch.ops.quantized_decomposed."
-
-cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
-                             const cfx_value *args, size_t n)
+/* A call of a function, or of a method if `method`. */
+static cfx_node *add(cfxi_convert *c, cfx_node *before, const char *name, bool method,
+                     const cfx_value *args, size_t n)
 {
     const cfx_insert_point old = cfx_graph_insert_point(c->g);
+    const cfx_target target = {.name = name, .size = strlen(name)};
     for (size_t i = 0; i < n; i++)
         if (args[i].kind == CFX_KIND_INVALID)
             return NULL;
     if (cfx_graph_set_insert_point(c->g, (cfx_insert_point){before, false}, c->err) != CFX_OK)
         return NULL;
-    cfx_node *call = cfxi_analysis_add_function(c->g, function, args, n, c->err);
+    cfx_node *call =
+        method ? cfxi_analysis_add_call(c->g, CFX_OP_CALL_METHOD, target, args, n, c->err)
+               : cfxi_analysis_add_function(c->g, name, args, n, c->err);
     cfx_graph_set_insert_point(c->g, old, NULL);
     if (call)
         cfxi_analysis_place_like(call, before);
     return call;
+}
+
+cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
+                                 const cfx_value *args, size_t n)
+{
+    return add(c, before, function, false, args, n);
+}
+
+cfx_node *cfxi_quantize_add_cast(cfxi_convert *c, cfx_node *before, cfx_value x, cfx_dtype dtype)
+{
+    const cfx_value args[] = {x, cfx_value_dtype(dtype)};
+    return add(c, before, "to", true, args, 2);
 }
 
 const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,
@@ -102,17 +116,33 @@ static cfx_value pack(cfxi_convert *c, cfx_value q, int64_t row)
     return packed;
 }
 
-/* The length of the last dimension; -1 if it is not known. */
-static int64_t row_of(cfxi_convert *c, const char *base)
+/* How many dimensions a weight has; *row is the length of the last one. */
+static cfx_status rank_of(cfxi_convert *c, const char *base, size_t *rank, int64_t *row)
 {
     cfx_value shape;
-    size_t n;
-    if (cfxi_ops_module_attr(c->modules, c->g, base, "shape", &shape, c->err) != CFX_OK)
-        return -1;
-    const cfx_value *sizes = cfx_value_items(shape, &n);
-    const int64_t row = n > 0 && sizes[n - 1].kind == CFX_KIND_INT ? sizes[n - 1].as.i : -1;
+    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, base, "shape", &shape, c->err));
+    const cfx_value *sizes = cfx_value_items(shape, rank);
+    const bool known = *rank > 0 && sizes[*rank - 1].kind == CFX_KIND_INT;
+    *row = known ? sizes[*rank - 1].as.i : 0;
     cfx_value_discard(c->g, shape);
-    return row;
+    return known ? CFX_OK : cfx_error_set(c->err, CFX_E_SHAPE, "the weight '%.200s' has no rows",
+                                          base);
+}
+
+cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, const char *base,
+                                       const cfx_quantize_spec *spec, const char **why)
+{
+    size_t rank;
+    int64_t row;
+    *why = NULL;
+    if (spec->per != CFX_PER_GROUP)
+        return CFX_OK;
+    CFX_TRY(rank_of(c, base, &rank, &row));
+    if (rank != 2)
+        *why = "weights have a scale for each group only if they are a matrix";
+    else if (row == 1 || (row > spec->group && row % spec->group != 0))
+        *why = "the rows of its weights cannot be divided into groups of this size";
+    return CFX_OK;
 }
 
 /* ---- buffers -------------------------------------------------------------------------------- */
@@ -134,6 +164,14 @@ static cfx_status store(cfxi_convert *c, const char *base, const char *suffix, c
                                                                          : cfxi_base_nomem(c->err);
 }
 
+/* Likewise one that was computed for it, which is not needed afterwards. */
+static cfx_status store_made(cfxi_convert *c, const char *base, const char *suffix, cfx_value v)
+{
+    const cfx_status status = store(c, base, suffix, v);
+    cfx_value_discard(c->g, v);
+    return status;
+}
+
 static bool is_made(const cfxi_convert *c, const char *base, const char *suffix)
 {
     char path[CFXI_QUANTIZE_MAX_PATH];
@@ -149,26 +187,33 @@ static const char *suffix_of(const cfx_quantize_spec *spec)
     return is_int4(spec) ? "_int4" : spec->dtype == CFX_DTYPE_UINT8 ? "_uint8" : "_int8";
 }
 
+static cfx_status store_scales(cfxi_convert *c, const char *base, cfx_value scale, cfx_value zero)
+{
+    CFX_TRY(store(c, base, "_scale", scale));
+    return store(c, base, "_zero", zero);
+}
+
 static cfx_status store_integers(cfxi_convert *c, const char *base, const cfx_quantize_spec *spec,
                                  cfx_value weight, cfx_value scale, cfx_value zero)
 {
+    size_t rank;
+    int64_t row = 0;
+    if (is_int4(spec))
+        CFX_TRY(rank_of(c, base, &rank, &row));
     cfx_value q = as_integers(c, weight, spec, scale, zero);
     if (q.kind != CFX_KIND_INVALID && is_int4(spec)) {
-        const cfx_value packed = pack(c, q, row_of(c, base));
+        const cfx_value packed = pack(c, q, row);
         cfx_value_discard(c->g, q);
         q = packed;
     }
-    CFX_TRY(store(c, base, suffix_of(spec), q));
-    if (spec->per == CFX_PER_TENSOR)
-        return CFX_OK;
-    CFX_TRY(store(c, base, "_scale", scale));
-    return store(c, base, "_zero", zero);
+    CFX_TRY(store_made(c, base, suffix_of(spec), q));
+    return spec->per == CFX_PER_TENSOR ? CFX_OK : store_scales(c, base, scale, zero);
 }
 
 static cfx_status store_half(cfxi_convert *c, const char *base, cfx_value weight)
 {
     const cfx_value cast[] = {weight, cfx_value_dtype(CFX_DTYPE_FLOAT16)};
-    return store(c, base, "_float16", compute(c, CFX_OPID_to, cast, 2));
+    return store_made(c, base, "_float16", compute(c, CFX_OPID_to, cast, 2));
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
@@ -178,7 +223,7 @@ static cfx_value reader(cfxi_convert *c, cfx_node *before, const char *base, con
     char path[CFXI_QUANTIZE_MAX_PATH];
     cfx_node *n = cfxi_quantize_join(path, base, suffix, "")
                       ? cfxi_analysis_add_reader(before, path, c->err) : NULL;
-    return n ? cfx_value_node(n) : cfx_value_invalid();
+    return cfxi_quantize_node_value(n);
 }
 
 /* The integers, unpacked. */
@@ -188,15 +233,19 @@ static cfx_value integers(cfxi_convert *c, cfx_node *before, const char *base,
     const cfx_value packed = reader(c, before, base, suffix_of(spec));
     if (!is_int4(spec))
         return packed;
-    const cfx_value args[] = {packed, cfx_value_int(row_of(c, base))};
-    cfx_node *n = cfxi_quantize_add_call(c, before, "cfx.ops.unpack_int4", args, 2);
-    return n ? cfx_value_node(n) : cfx_value_invalid();
+    size_t rank;
+    int64_t row;
+    if (rank_of(c, base, &rank, &row) != CFX_OK)
+        return cfx_value_invalid();
+    const cfx_value args[] = {packed, cfx_value_int(row)};
+    return cfxi_quantize_node_value(
+        cfxi_quantize_add_call(c, before, "cfx.ops.unpack_int4", args, 2));
 }
 
-static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const char *base,
+/* `q`, by the scales at `base`, or of one for all. */
+static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, cfx_value q, const char *base,
                              const cfx_quantize_spec *spec, cfx_value scale, cfx_value zero)
 {
-    const cfx_value q = integers(c, before, base, spec);
     const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
     const cfx_value dtype = cfx_value_dtype(spec->dtype);
     if (spec->per == CFX_PER_TENSOR) {
@@ -217,19 +266,25 @@ static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const char *base
 
 static cfx_node *from_half(cfxi_convert *c, cfx_node *before, const char *base)
 {
-    const cfx_value args[] = {reader(c, before, base, "_float16"),
-                              cfx_value_dtype(CFX_DTYPE_FLOAT32)};
-    const cfx_insert_point old = cfx_graph_insert_point(c->g);
-    const cfx_target target = {.name = "to", .size = 2};
-    cfx_node *n = NULL;
-    if (args[0].kind != CFX_KIND_INVALID &&
-        cfx_graph_set_insert_point(c->g, (cfx_insert_point){before, false}, c->err) == CFX_OK)
-        n = cfxi_analysis_add_call(c->g, CFX_OP_CALL_METHOD, target, args, 2, c->err);
-    cfx_graph_set_insert_point(c->g, old, NULL);
-    return n;
+    return cfxi_quantize_add_cast(c, before, reader(c, before, base, "_float16"),
+                                  CFX_DTYPE_FLOAT32);
 }
 
 /* ---- a weight ------------------------------------------------------------------------------- */
+
+/* What its observer gives, floating; an error names the weight. */
+static cfx_status scales_of(cfxi_convert *c, const char *weight, const char *observer,
+                            cfx_value *scale, cfx_value *zero)
+{
+    cfx_error why = {.status = CFX_OK};
+    const cfx_status status = c->host->scales(c->host->ctx, c->g, observer, scale, zero, &why);
+    if (status == CFX_E_VALUE || status == CFX_E_UNSUPPORTED)
+        return cfx_error_set(c->err, CFX_E_VALUE, "the weight '%.80s' cannot be quantized: %.140s",
+                             weight, why.message);
+    if (status != CFX_OK)
+        *c->err = why;
+    return status;
+}
 
 static cfx_node *integer_weight(cfxi_convert *c, cfx_node *n, const char *base,
                                 const char *observer, const cfx_quantize_spec *spec,
@@ -237,11 +292,11 @@ static cfx_node *integer_weight(cfxi_convert *c, cfx_node *n, const char *base,
 {
     cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
     cfx_node *result = NULL;
-    cfx_status status = c->host->scales(c->host->ctx, c->g, observer, &scale, &zero, c->err);
+    cfx_status status = scales_of(c, base, observer, &scale, &zero);
     if (status == CFX_OK && !is_made(c, base, suffix_of(spec)))
         status = store_integers(c, base, spec, weight, scale, zero);
     if (status == CFX_OK)
-        result = dequantized(c, n, base, spec, scale, zero);
+        result = dequantized(c, n, integers(c, n, base, spec), base, spec, scale, zero);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
     return result;
@@ -271,4 +326,27 @@ cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, const char *base,
     if (result && cfxi_quantize_push_path(c, &c->replaced, base) != CFX_OK)
         result = NULL;
     return result;
+}
+
+cfx_node *cfxi_quantize_computed_weight(cfxi_convert *c, cfx_node *observer,
+                                        const cfx_quantize_spec *spec)
+{
+    const char *base = cfxi_quantize_path(observer);
+    const cfx_value weight = cfx_node_arg(observer, 0);
+    const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
+    const cfx_value dtype = cfx_value_dtype(spec->dtype);
+    cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
+    cfx_status status = scales_of(c, cfx_node_name(weight.as.node, NULL), base, &scale, &zero);
+    if (status == CFX_OK && !is_made(c, base, "_scale"))
+        status = store_scales(c, base, scale, zero);
+    cfx_value_discard(c->g, scale);
+    cfx_value_discard(c->g, zero);
+    if (status != CFX_OK)
+        return NULL;
+    scale = reader(c, observer, base, "_scale");
+    zero = reader(c, observer, base, "_zero");
+    const cfx_value args[] = {weight, scale, zero, cfx_value_int(spec->axis), low, high, dtype};
+    cfx_node *q = cfxi_quantize_add_call(c, observer, DECOMPOSED "quantize_per_channel.default",
+                                         args, 7);
+    return q ? dequantized(c, observer, cfx_value_node(q), base, spec, scale, zero) : NULL;
 }

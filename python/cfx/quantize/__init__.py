@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what is loaded when somebody asks for it
         enable_observer, fused_per_channel_wt_fake_quant_range_neg_127_to_127,
         fused_wt_fake_quant_range_neg_127_to_127,
     )  # fmt: skip
+    from .integers import stays_float
     from .merging import merge_observers
     from .observer import (
         FixedQParamsObserver, HistogramObserver, MinMaxObserver, MovingAverageMinMaxObserver,
@@ -91,7 +92,7 @@ __all__ = [
     "get_observer_state_dict", "int4_weight_only_qconfig", "int8_weight_only_qconfig",
     "load_observer_state_dict", "merge_observers", "per_channel_dynamic_qconfig",
     "per_channel_weight_observer_range_neg_127_to_127", "qconfig_equals", "rules_of", "spec_of",
-    "weight_observer_range_neg_127_to_127",
+    "stays_float", "weight_observer_range_neg_127_to_127",
 ]  # fmt: skip
 
 # module -> what is in it
@@ -111,6 +112,7 @@ _MODULES = {
         "fused_per_channel_wt_fake_quant_range_neg_127_to_127",
         "fused_wt_fake_quant_range_neg_127_to_127",
     ),
+    "integers": ("stays_float",),
     "merging": ("merge_observers",),
     "observer": (
         "FixedQParamsObserver", "HistogramObserver", "MinMaxObserver",

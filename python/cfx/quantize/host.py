@@ -1,46 +1,13 @@
 """The Python side of preparing and converting: makes observers, and asks them."""
-import re
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from .._core import _get_qualified_name
-from .specs import Spec, config_row, is_observer, spec_of, weight_spec_of
+from .specs import Spec, is_observer, observer_in, spec_of, weight_spec_of
 from .training import trained_layer
 
-Rule = tuple[str, str | None, str | None, int, Any]
-
-
-def type_name(kind: Any) -> str:
-    """A class, function or method (a str) by the name that the rules know it by."""
-    if isinstance(kind, str):
-        return kind
-    if isinstance(kind, type):
-        public = getattr(torch.nn, kind.__name__, None) is kind
-        return f"torch.nn.{kind.__name__}" if public else f"{kind.__module__}.{kind.__qualname__}"
-    return _get_qualified_name(kind)
-
-
-def rules_of(mapping: Any) -> Iterator[Rule]:
-    """The rules of a QConfigMapping, for the core."""
-    rows: dict[int, Any] = {}
-
-    def row(qconfig: Any) -> Any:
-        if id(qconfig) not in rows:
-            rows[id(qconfig)] = config_row(qconfig)
-        return rows[id(qconfig)]
-
-    yield "global", None, None, 0, row(mapping.global_qconfig)
-    for kind, qconfig in mapping.object_type_qconfigs.items():
-        yield "type", None, type_name(kind), 0, row(qconfig)
-    for regex, qconfig in mapping.module_name_regex_qconfigs.items():
-        yield "regex", regex, None, 0, row(qconfig)
-    for name, qconfig in mapping.module_name_qconfigs.items():
-        yield "name", name, None, 0, row(qconfig)
-    for (name, kind, index), qconfig in mapping.module_name_object_type_order_qconfigs.items():
-        yield "order", name, type_name(kind), index, row(qconfig)
+Scales = tuple[Any, Any] | str  # why there are none; (None, why): the value has to stay float
 
 
 def _device_of(module: torch.nn.Module) -> torch.device | None:
@@ -51,7 +18,7 @@ def _device_of(module: torch.nn.Module) -> torch.device | None:
 
 def _has_seen(observer: Any) -> bool:
     """Whether an observer has anything to go by."""
-    inner = getattr(observer, "activation_post_process", observer)
+    inner = observer_in(observer)
     low, high = getattr(inner, "min_val", None), getattr(inner, "max_val", None)
     if low is None or high is None:
         return True
@@ -103,10 +70,10 @@ class Host:
     def look(self, path: str, tensor: torch.Tensor) -> None:
         observer = self._at(path)
         with torch.no_grad():
-            getattr(observer, "activation_post_process", observer)(tensor)
+            observer_in(observer)(tensor)
         self._scales.pop(id(observer), None)
 
-    def scales(self, path: str) -> tuple[Any, Any] | str:
+    def scales(self, path: str) -> Scales:
         observer = self._at(path)
         if id(observer) not in self._scales:
             self._scales[id(observer)] = _scales_of(observer)
@@ -116,18 +83,19 @@ class Host:
         layer = trained_layer(self._at(path), self._at(norm) if norm else None, qconfig)
         self._put(path, layer if self.device is None else layer.to(self.device))
 
-    def matches(self, regex: str, name: str) -> bool:
-        return re.match(regex, name) is not None
 
-
-def _scales_of(observer: Any) -> tuple[Any, Any] | str:
+def _scales_of(observer: Any) -> Scales:
+    inner = observer_in(observer)
+    if getattr(inner, "not_finite", 0):
+        return None, ("it has observed values that are not finite: "
+                      f"{inner.not_finite} of {inner.seen}")
     if not _has_seen(observer):
         return "it has observed nothing; run the prepared model on some inputs first"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scale, zero = observer.calculate_qparams()[:2]
     if not bool(torch.isfinite(scale).all()):
-        return "it has observed values that are not finite"
-    if spec_of(observer)[4] == 0:
+        return None, "it has observed values that are not finite"
+    if spec_of(observer).get("per", "tensor") == "tensor":
         return float(scale), int(zero)
     return scale.detach().to(torch.float32), zero.detach().to(torch.int64)

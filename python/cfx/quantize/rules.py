@@ -4,11 +4,13 @@ Configurations of torch.ao.quantization do as well as ours: they are told by the
 classes and by their attributes, and torch.ao is never imported.
 """
 import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from cfx._core import Rules
+from cfx.graph import Graph
 
 from .observer import _INTEGERS, _SYMMETRIC
 
@@ -70,6 +72,9 @@ def spec_of(constructor: Any) -> dict[str, Any] | None:
     the observer itself; None: it stays float."""
     observer = constructor
     if not isinstance(constructor, torch.nn.Module):
+        if constructor is not None and not callable(constructor):
+            raise TypeError("spec_of takes the class of an observer, or an observer; got "
+                            f"{type(constructor).__name__}")
         observer = constructor() if constructor is not None else torch.nn.Identity()
     observer = getattr(observer, "activation_post_process", observer)
     kind = _kind(observer)
@@ -104,9 +109,9 @@ def _config(qconfig: Any) -> tuple[Any, Any, Any] | None:
     return qconfig, spec_of(qconfig.activation), spec_of(qconfig.weight)
 
 
-def rules_of(mapping: Any) -> Rules:
+def rules_of(mapping: Any, specs: Callable[[Any], Any] = _config) -> Rules:
     """The core's rules of a QConfigMapping, ours or torch.ao's, or of such a dict. What they find
-    is the QConfig itself."""
+    is the QConfig itself; `specs` says what the core knows of it."""
     if isinstance(mapping, dict):
         from .qconfig_mapping import QConfigMapping
         mapping = QConfigMapping.from_dict(mapping)
@@ -115,7 +120,7 @@ def rules_of(mapping: Any) -> Rules:
 
     def config(qconfig: Any) -> Any:
         if id(qconfig) not in made:
-            made[id(qconfig)] = _config(qconfig)
+            made[id(qconfig)] = specs(qconfig)
         return made[id(qconfig)]
 
     rules.set_global(config(mapping.global_qconfig))
@@ -133,4 +138,7 @@ def rules_of(mapping: Any) -> Rules:
 
 def find_qconfigs(gm: Any, mapping: Any) -> dict[str, Any]:
     """{name of each node that calls or reads something: its QConfig, or None}."""
+    if not isinstance(getattr(gm, "graph", None), Graph):
+        raise TypeError(f"find_qconfigs takes a cfx.GraphModule, not {type(gm).__name__}: trace it "
+                        "first with cfx.symbolic_trace")
     return rules_of(mapping).find(gm.graph, gm)
