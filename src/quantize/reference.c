@@ -145,10 +145,11 @@ static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
                                                                       : cfxi_base_nomem(c->err);
 }
 
-/* The ReLU that alone reads `n`, with no observer between: they count as one. */
+/* The call that alone reads `n`, and reads nothing else: if that is a ReLU with no observer between
+ * them, they count as one. */
 static cfx_node *tail_of(const cfx_node *n)
 {
-    cfx_node *user = n->n_users == 1 ? n->users->user : NULL;
+    cfx_node *user = cfxi_quantize_only_user(n);
     return user && cfxi_ir_is_call(user) && user->n_inputs == 1 ? user : NULL;
 }
 

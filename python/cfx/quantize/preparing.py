@@ -8,8 +8,9 @@ import torch
 from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
 from .comparing import keep_within
-from .host import Host, rules_of
-from .specs import is_observer
+from .host import Host
+from .rules import rules_of
+from .specs import config_of, is_observer
 from .training import to_float
 
 __all__ = ["fuse_fx", "prepare_fx", "prepare_qat_fx", "convert_fx"]
@@ -101,7 +102,7 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
 def _prepare(model: Any, mapping: Any, config: Any, training: bool,
              every: bool | None) -> GraphModule:  # fmt: skip
     config = _from_config(config, "PrepareCustomConfig")
-    rules = list(rules_of(_mapping_of(mapping)))
+    rules = rules_of(_mapping_of(mapping), config_of)
     captured = isinstance(model, GraphModule)
     gm = _graph_module(model, config)
     if captured:  # what works in place would change what was observed before; all is one dtype
