@@ -243,7 +243,7 @@ static cfxi_problem of_integers(const cfxi_problem *p, const cfx_runtime *rt)
 }
 
 /* What makes sums of random bytes, which are some 5000 sqrt(k) large, numbers around 1, as layers
- * have them: functions of numbers far away may be slow, because of results below the normal range. */
+ * have them: functions of far numbers have results below the normal range, which are slow. */
 static float factor_of(const cfxi_problem *p)
 {
     const bool conv = p->kind == CFXI_CONVOLUTION;
