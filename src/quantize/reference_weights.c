@@ -116,18 +116,33 @@ static cfx_value pack(cfxi_convert *c, cfx_value q, int64_t row)
     return packed;
 }
 
-/* The length of the last dimension. */
-static cfx_status row_of(cfxi_convert *c, const char *base, int64_t *row)
+/* How many dimensions a weight has; *row is the length of the last one. */
+static cfx_status rank_of(cfxi_convert *c, const char *base, size_t *rank, int64_t *row)
 {
     cfx_value shape;
-    size_t n;
     CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, base, "shape", &shape, c->err));
-    const cfx_value *sizes = cfx_value_items(shape, &n);
-    const bool known = n > 0 && sizes[n - 1].kind == CFX_KIND_INT;
-    *row = known ? sizes[n - 1].as.i : 0;
+    const cfx_value *sizes = cfx_value_items(shape, rank);
+    const bool known = *rank > 0 && sizes[*rank - 1].kind == CFX_KIND_INT;
+    *row = known ? sizes[*rank - 1].as.i : 0;
     cfx_value_discard(c->g, shape);
     return known ? CFX_OK : cfx_error_set(c->err, CFX_E_SHAPE, "the weight '%.200s' has no rows",
                                           base);
+}
+
+cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, const char *base,
+                                       const cfx_quantize_spec *spec, const char **why)
+{
+    size_t rank;
+    int64_t row;
+    *why = NULL;
+    if (spec->per != CFX_PER_GROUP)
+        return CFX_OK;
+    CFX_TRY(rank_of(c, base, &rank, &row));
+    if (rank != 2)
+        *why = "weights have a scale for each group only if they are a matrix";
+    else if (row == 1 || (row > spec->group && row % spec->group != 0))
+        *why = "the rows of its weights cannot be divided into groups of this size";
+    return CFX_OK;
 }
 
 /* ---- buffers -------------------------------------------------------------------------------- */
@@ -172,12 +187,19 @@ static const char *suffix_of(const cfx_quantize_spec *spec)
     return is_int4(spec) ? "_int4" : spec->dtype == CFX_DTYPE_UINT8 ? "_uint8" : "_int8";
 }
 
+static cfx_status store_scales(cfxi_convert *c, const char *base, cfx_value scale, cfx_value zero)
+{
+    CFX_TRY(store(c, base, "_scale", scale));
+    return store(c, base, "_zero", zero);
+}
+
 static cfx_status store_integers(cfxi_convert *c, const char *base, const cfx_quantize_spec *spec,
                                  cfx_value weight, cfx_value scale, cfx_value zero)
 {
+    size_t rank;
     int64_t row = 0;
     if (is_int4(spec))
-        CFX_TRY(row_of(c, base, &row));
+        CFX_TRY(rank_of(c, base, &rank, &row));
     cfx_value q = as_integers(c, weight, spec, scale, zero);
     if (q.kind != CFX_KIND_INVALID && is_int4(spec)) {
         const cfx_value packed = pack(c, q, row);
@@ -185,10 +207,7 @@ static cfx_status store_integers(cfxi_convert *c, const char *base, const cfx_qu
         q = packed;
     }
     CFX_TRY(store_made(c, base, suffix_of(spec), q));
-    if (spec->per == CFX_PER_TENSOR)
-        return CFX_OK;
-    CFX_TRY(store(c, base, "_scale", scale));
-    return store(c, base, "_zero", zero);
+    return spec->per == CFX_PER_TENSOR ? CFX_OK : store_scales(c, base, scale, zero);
 }
 
 static cfx_status store_half(cfxi_convert *c, const char *base, cfx_value weight)
@@ -214,18 +233,19 @@ static cfx_value integers(cfxi_convert *c, cfx_node *before, const char *base,
     const cfx_value packed = reader(c, before, base, suffix_of(spec));
     if (!is_int4(spec))
         return packed;
+    size_t rank;
     int64_t row;
-    if (row_of(c, base, &row) != CFX_OK)
+    if (rank_of(c, base, &rank, &row) != CFX_OK)
         return cfx_value_invalid();
     const cfx_value args[] = {packed, cfx_value_int(row)};
     return cfxi_quantize_node_value(
         cfxi_quantize_add_call(c, before, "cfx.ops.unpack_int4", args, 2));
 }
 
-static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const char *base,
+/* `q`, by the scales at `base`, or of one for all. */
+static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, cfx_value q, const char *base,
                              const cfx_quantize_spec *spec, cfx_value scale, cfx_value zero)
 {
-    const cfx_value q = integers(c, before, base, spec);
     const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
     const cfx_value dtype = cfx_value_dtype(spec->dtype);
     if (spec->per == CFX_PER_TENSOR) {
@@ -252,17 +272,31 @@ static cfx_node *from_half(cfxi_convert *c, cfx_node *before, const char *base)
 
 /* ---- a weight ------------------------------------------------------------------------------- */
 
+/* What its observer gives, floating; an error names the weight. */
+static cfx_status scales_of(cfxi_convert *c, const char *weight, const char *observer,
+                            cfx_value *scale, cfx_value *zero)
+{
+    cfx_error why = {.status = CFX_OK};
+    const cfx_status status = c->host->scales(c->host->ctx, c->g, observer, scale, zero, &why);
+    if (status == CFX_E_VALUE || status == CFX_E_UNSUPPORTED)
+        return cfx_error_set(c->err, CFX_E_VALUE, "the weight '%.80s' cannot be quantized: %.140s",
+                             weight, why.message);
+    if (status != CFX_OK)
+        *c->err = why;
+    return status;
+}
+
 static cfx_node *integer_weight(cfxi_convert *c, cfx_node *n, const char *base,
                                 const char *observer, const cfx_quantize_spec *spec,
                                 cfx_value weight)
 {
     cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
     cfx_node *result = NULL;
-    cfx_status status = c->host->scales(c->host->ctx, c->g, observer, &scale, &zero, c->err);
+    cfx_status status = scales_of(c, base, observer, &scale, &zero);
     if (status == CFX_OK && !is_made(c, base, suffix_of(spec)))
         status = store_integers(c, base, spec, weight, scale, zero);
     if (status == CFX_OK)
-        result = dequantized(c, n, base, spec, scale, zero);
+        result = dequantized(c, n, integers(c, n, base, spec), base, spec, scale, zero);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
     return result;
@@ -292,4 +326,27 @@ cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, const char *base,
     if (result && cfxi_quantize_push_path(c, &c->replaced, base) != CFX_OK)
         result = NULL;
     return result;
+}
+
+cfx_node *cfxi_quantize_computed_weight(cfxi_convert *c, cfx_node *observer,
+                                        const cfx_quantize_spec *spec)
+{
+    const char *base = cfxi_quantize_path(observer);
+    const cfx_value weight = cfx_node_arg(observer, 0);
+    const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
+    const cfx_value dtype = cfx_value_dtype(spec->dtype);
+    cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
+    cfx_status status = scales_of(c, cfx_node_name(weight.as.node, NULL), base, &scale, &zero);
+    if (status == CFX_OK && !is_made(c, base, "_scale"))
+        status = store_scales(c, base, scale, zero);
+    cfx_value_discard(c->g, scale);
+    cfx_value_discard(c->g, zero);
+    if (status != CFX_OK)
+        return NULL;
+    scale = reader(c, observer, base, "_scale");
+    zero = reader(c, observer, base, "_zero");
+    const cfx_value args[] = {weight, scale, zero, cfx_value_int(spec->axis), low, high, dtype};
+    cfx_node *q = cfxi_quantize_add_call(c, observer, DECOMPOSED "quantize_per_channel.default",
+                                         args, 7);
+    return q ? dequantized(c, observer, cfx_value_node(q), base, spec, scale, zero) : NULL;
 }
