@@ -6,6 +6,9 @@
 
 #include <cfx/quantize.h>
 
+/* Whether two values become integers in the same way. (observer.c) */
+bool cfxi_quantize_same_spec(const cfx_quantize_spec *a, const cfx_quantize_spec *b);
+
 /* ---- which configuration a node has (rules.c, rules_node.c) --------------------------------- */
 
 /* What is called, and where: all that a rule looks at. */

@@ -55,21 +55,30 @@ static cfx_node *observed_value(const cfx_node *n)
     return v.kind == CFX_KIND_NODE ? v.as.node : NULL;
 }
 
-/* Whether an observer is that of a weight: some layer's function reads it as such. */
-static bool is_weight(const cfx_node *n)
+/* The get_attr of an observed weight, which may be transposed; NULL if it is none. */
+static const cfx_node *reader_of(const cfx_node *n)
 {
     const cfx_node *value = observed_value(n);
-    if (!value || value->op != CFX_OP_GET_ATTR)
-        return false;
-    for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u)) {
-        const cfx_node *user = cfx_use_user(u);
-        const cfxi_quantize_row *row = cfxi_quantize_find_row(cfx_node_operator(user));
-        const cfx_value w = cfx_node_operand(user, "weight");
-        if (row && (row->modes & CFXI_QUANTIZE_LAYER) && w.kind == CFX_KIND_NODE && w.as.node == n)
+    return !value || value->op == CFX_OP_GET_ATTR ? value : cfxi_quantize_transposed(value);
+}
+
+/* Whether a layer's function reads what an observer gives as its weight. */
+static bool is_weight_of(const cfx_node *n, const cfx_node *user)
+{
+    const cfxi_quantize_row *row = cfxi_quantize_find_row(cfx_node_operator(user));
+    const cfx_value w = cfx_node_operand(user, "weight");
+    return row && (row->modes & CFXI_QUANTIZE_LAYER) && w.kind == CFX_KIND_NODE && w.as.node == n;
+}
+
+static bool is_read_as_weight(const cfx_node *n)
+{
+    for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u))
+        if (is_weight_of(n, cfx_use_user(u)))
             return true;
-    }
     return false;
 }
+
+static bool is_weight(const cfx_node *n) { return reader_of(n) && is_read_as_weight(n); }
 
 static bool is_static(const cfx_quantize_spec *spec)
 {
@@ -88,6 +97,16 @@ static cfx_status keep(cfxi_convert *c, cfx_node *n, const char *why)
     return cfxi_base_pointers_set(&c->kept, n, n, c->allocator) ? CFX_OK : cfxi_base_nomem(c->err);
 }
 
+/* Weights that are computed in each run cannot be stored as integers: their layers stay float. */
+static cfx_status keep_layers_of(cfxi_convert *c, const cfx_node *n)
+{
+    for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u))
+        if (is_weight_of(n, cfx_use_user(u)))
+            CFX_TRY(keep(c, (cfx_node *)(uintptr_t)cfx_use_user(u),
+                         "its weight is not a parameter, but computed in each run"));
+    return CFX_OK;
+}
+
 /* A branch that never ran has observed nothing: what it observes stays float. */
 static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
 {
@@ -96,6 +115,8 @@ static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantiz
     c->n_observers++;
     if (!is_static(spec) || is_weight(n))
         return CFX_OK;
+    if (spec->per != CFX_PER_TENSOR && is_read_as_weight(n))
+        return keep_layers_of(c, n);
     c->n_static++;
     cfx_status status = c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero,
                                         &why);
@@ -260,8 +281,11 @@ static cfx_node *rounded(cfxi_convert *c, cfx_node *n, cfx_value x)
 static cfx_node *instead_of(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
 {
     cfx_node *value = observed_value(n);
-    if (is_weight(n))
-        return cfxi_quantize_weight(c, n, cfxi_quantize_path(value), cfxi_quantize_path(n), true);
+    if (is_weight(n)) {
+        const cfx_node *reader = reader_of(n);
+        const cfxi_weight weight = {cfxi_quantize_path(reader), reader != value};
+        return cfxi_quantize_weight(c, n, weight, cfxi_quantize_path(n), true);
+    }
     if (cfxi_quantize_is_half(spec))
         return rounded(c, n, cfx_value_node(value));
     if (cfxi_quantize_each_run(spec))
@@ -296,6 +320,11 @@ static cfx_status convert_observer(cfxi_convert *c, cfx_node *n, const cfx_quant
     CFX_TRY(cfx_node_replace_uses(n, cfx_value_node(with), NULL, NULL, NULL, c->err));
     CFX_TRY(cfxi_quantize_push_path(c, &c->observers, cfxi_quantize_path(n)));
     CFX_TRY(cfx_graph_erase(c->g, n, c->err));
+    cfx_node *of = cfxi_quantize_transposed(value);
+    if (of && value->n_users == 0) {
+        CFX_TRY(cfx_graph_erase(c->g, value, c->err));
+        value = of;
+    }
     const bool unread = value->op == CFX_OP_GET_ATTR && value->n_users == 0;
     return unread ? cfx_graph_erase(c->g, value, c->err) : CFX_OK;
 }
@@ -431,7 +460,7 @@ static void let_go(cfxi_convert *c)
     cfxi_base_pointers_free(&c->kept, c->allocator);
     cfxi_base_pointers_free(&c->layers, c->allocator);
     cfxi_base_pointers_free(&c->paths, c->allocator);
-    cfxi_base_pointers_free(&c->made, c->allocator);
+    cfxi_quantize_stored_free(c);
     free_paths(c, &c->replaced);
     free_paths(c, &c->observers);
 }

@@ -13,7 +13,8 @@ typedef struct cfxi_convert {
     cfxi_pointers kept;       /* nodes that stay float: themselves */
     cfxi_pointers layers;     /* call_module of a layer -> the first path of its module */
     cfxi_pointers paths;      /* identity of a module -> the first path of it */
-    cfxi_pointers made;       /* identity of a buffer that was made: itself */
+    cfxi_hash_map stored;     /* identity of a weight -> size_t: which of `kinds` is its last */
+    cfxi_vec kinds;           /* of cfxi_stored: what was made of weights */
     cfxi_vec replaced;        /* of char *: paths of weights that integers replaced */
     cfxi_vec observers;       /* of char *: paths of observers */
     size_t n_observers;       /* in the graph and its layers */
@@ -33,10 +34,16 @@ cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *
 /* The path of the observer of a layer's weights; NULL if it has none. (reference_weights.c) */
 const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,
                                           char path[CFXI_QUANTIZE_MAX_PATH]);
-/* The weight at `base` ("fc.weight") as integers that are dequantized before `n`; the buffers are
- * made, unless they are there. NULL with c->err set. (reference_weights.c) */
-cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, const char *base,
+/* A weight: where it is ("fc.weight"), and whether its columns are the output channels. */
+typedef struct cfxi_weight {
+    const char *base;
+    bool transposed;
+} cfxi_weight;
+/* It as integers that are dequantized before `n`; the buffers are made, unless this weight has them
+ * for another call. NULL with c->err set. (reference_weights.c) */
+cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, cfxi_weight weight,
                                const char *observer, bool look);
+void cfxi_quantize_stored_free(cfxi_convert *c);
 
 /* Why the layer that `n` calls cannot become a function; NULL if it can. (reference_layers.c) */
 const char *cfxi_quantize_layer_refusal(cfxi_convert *c, const cfx_node *n, cfx_operator op);
