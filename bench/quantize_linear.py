@@ -122,7 +122,8 @@ def decoder(options):
             config = (quantize.int4_weight_only_qconfig(group) if bits == 4
                       else quantize.int8_weight_only_qconfig)
             engines[f"int{bits}, groups of {group}" if group else f"int{bits}, rows"] = engine(
-                in_integers(model, first, config), first, layers, f"weights of {bits} bits", options)
+                in_integers(model, first, config), first, layers, f"weights of {bits} bits",
+                options)
         compare(f"decoder of {options.layers} layers, {tokens} token(s)", engines, first,
                 options.rounds, NOISE)
 

@@ -374,7 +374,7 @@ class Graph:
         literals_only: bool = ..., hide_tensors: bool = ...,
     ) -> str: ...
     def _quantize_prepare(
-        self, module: Any, host: Any, rules: list[Any], training: bool, every_spelling: bool,
+        self, module: Any, host: Any, rules: Rules, training: bool, every_spelling: bool,
         quantized_inputs: list[int], /,
     ) -> list[tuple[str, str]]: ...  # fmt: skip
     def _quantize_convert(

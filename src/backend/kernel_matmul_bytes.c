@@ -8,6 +8,8 @@
  */
 #include "pieces.h"
 
+#include "runtime/kernels/linalg/product_impl.h"
+
 #pragma GCC optimize("O3")  /* loops over bytes become vectors */
 
 enum {
@@ -211,22 +213,10 @@ typedef struct running {
     atomic_bool no_memory;
 } running;
 
-/* Where matrix number `i` of the result begins in a tensor whose batches are broadcast. */
-static char *matrix_at(const cfx_tensor *t, const cfx_tensor *out, int64_t i)
-{
-    char *at = t->data;
-    for (size_t d = out->ndim - 2u; d-- > 0; i /= out->size[d]) {
-        const size_t skip = (size_t)out->ndim - t->ndim;
-        if (d >= skip && t->size[d - skip] != 1)
-            at += i % out->size[d] * t->stride[d - skip];
-    }
-    return at;
-}
-
 static matrix matrix_of(const cfx_tensor *t, const cfx_tensor *out, int64_t i, bool is_signed,
                         int32_t zero)
 {
-    return (matrix){(const uint8_t *)matrix_at(t, out, i), t->stride[t->ndim - 2],
+    return (matrix){(const uint8_t *)cfxi_linalg_matrix_at(t, out, i), t->stride[t->ndim - 2],
                     t->stride[t->ndim - 1], is_signed, zero};
 }
 
@@ -299,7 +289,7 @@ static void run_piece(const running *w, int64_t piece, uint8_t *scratch)
     for (int64_t i = 0; k->right_zero != 0 && i < rows; i++)
         sums[i] = sum_row(left + i * row, p->k);
     multiply(k, left, row, rows, (const int8_t *)packed, first, k->right_zero ? sums : NULL,
-             matrix_at(out, out, batch) + from * out->stride[out->ndim - 2],
+             cfxi_linalg_matrix_at(out, out, batch) + from * out->stride[out->ndim - 2],
              out->stride[out->ndim - 2] / item);
 }
 

@@ -108,7 +108,7 @@ static float zero_at(const packing *s, int64_t column, int64_t group)
 {
     const int64_t zero = s->zero ? cfxi_tensor_load_int((cfx_dtype)s->zero->dtype,
                                                         element(s->zero, column, group)) : 0;
-    return (float)(zero - (s->k->head.problem.weight_only.positive ? 128 : 0));
+    return (float)((double)zero - (s->k->head.problem.weight_only.positive ? 128 : 0));
 }
 
 /* Column j of a panel; those behind the last one are zeros. */

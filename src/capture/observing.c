@@ -19,7 +19,7 @@ void cfxi_capture_observing_release(cfxi_observing *w)
     cfxi_base_free(w->allocator, w, sizeof *w);
 }
 
-static cfxi_observing *watch_new(const cfx_quantize_spec *spec, const cfx_allocator *allocator,
+static cfxi_observing *observing_new(const cfx_quantize_spec *spec, const cfx_allocator *allocator,
                              cfx_error *err)
 {
     cfxi_observing *w = cfxi_base_alloc(allocator, sizeof *w);
@@ -48,7 +48,7 @@ cfx_status cfxi_capture_observing_see(cfxi_observing *w, cfx_datum value, cfx_er
 
 /* ---- the host ------------------------------------------------------------------------------ */
 
-static const cfxi_observing *watch_at(const cfx_module *root, const char *path)
+static const cfxi_observing *observing_at(const cfx_module *root, const char *path)
 {
     const cfx_module *m = cfx_module_child(root, path);
     return m ? m->observing : NULL;
@@ -62,7 +62,8 @@ static cfx_status observe(void *ctx, const char *path, const cfx_qconfig *config
     if (!m)
         return CFX_E_NOMEM;
     m->training = false;
-    m->observing = watch_new(weight ? &config->weight : &config->activation, root->allocator, err);
+    m->observing = observing_new(weight ? &config->weight : &config->activation, root->allocator,
+                                 err);
     cfx_status status = m->observing ? cfxi_capture_tree_put(root, path, m, err)
                                  : cfxi_base_failed(err, err->status);
     cfx_module_release(m);
@@ -83,7 +84,7 @@ static cfx_status no_observer(const char *path, cfx_error *err)
 
 static cfx_status spec_at(void *ctx, const char *path, cfx_quantize_spec *spec, cfx_error *err)
 {
-    const cfxi_observing *w = watch_at(ctx, path);
+    const cfxi_observing *w = observing_at(ctx, path);
     if (!w)
         return no_observer(path, err);
     *spec = *cfx_observer_spec(w->observer);
@@ -92,7 +93,7 @@ static cfx_status spec_at(void *ctx, const char *path, cfx_quantize_spec *spec, 
 
 static cfx_status look(void *ctx, cfx_graph *g, const char *path, cfx_value tensor, cfx_error *err)
 {
-    const cfxi_observing *w = watch_at(ctx, path);
+    const cfxi_observing *w = observing_at(ctx, path);
     if (!w)
         return no_observer(path, err);
     cfx_datum d = cfxi_capture_datum_of_value(tensor, cfx_graph_allocator(g), err);
@@ -123,7 +124,7 @@ static cfx_status as_tensors(cfx_graph *g, cfx_tensor *scale, cfx_tensor *zero, 
 static cfx_status scales(void *ctx, cfx_graph *g, const char *path, cfx_value *scale,
                          cfx_value *zero, cfx_error *err)
 {
-    const cfxi_observing *w = watch_at(ctx, path);
+    const cfxi_observing *w = observing_at(ctx, path);
     cfx_tensor *s = NULL;
     cfx_tensor *z = NULL;
     if (!w)

@@ -82,44 +82,45 @@ cfx_status cfxi_capture_show(cfx_node *n, size_t place, cfx_error *err)
 /* ---- observers ----------------------------------------------------------------------------- */
 
 /* The observers of a program. */
-typedef struct watches {
+typedef struct observers {
     const cfx_allocator *allocator;
     const cfx_module *root;
     cfxi_vec items;  /* of cfxi_observing *, retained */
-} watches;
+} observers;
 
-static void release_watches(void *ctx)
+static void release_observers(void *ctx)
 {
-    watches *w = ctx;
+    observers *w = ctx;
     while (w->items.size > 0)
         cfxi_capture_observing_release(((cfxi_observing **)w->items.data)[--w->items.size]);
     cfxi_base_vec_free(&w->items, sizeof(cfxi_observing *), w->allocator);
     cfxi_base_free(w->allocator, w, sizeof *w);
 }
 
-static cfx_status show_watch(void *ctx, size_t place, cfx_datum value, cfx_error *err)
+static cfx_status show_to_observer(void *ctx, size_t place, cfx_datum value, cfx_error *err)
 {
-    const watches *w = ctx;
+    const observers *w = ctx;
     return cfxi_capture_observing_see(((cfxi_observing **)w->items.data)[place], value, err);
 }
 
-static cfx_status replace_observer(watches *w, cfx_node *n, cfxi_observing *watch, cfx_error *err)
+static cfx_status replace_observer(observers *w, cfx_node *n, cfxi_observing *observing,
+                                   cfx_error *err)
 {
     const cfx_value v = cfx_node_arg(n, 0);
     if (v.kind != CFX_KIND_NODE)
         return cfx_error_set(err, CFX_E_GRAPH, "the observer '%.100s' is not called with a node",
                              cfx_node_name(n, NULL));
-    if (!cfxi_base_vec_reserve(&w->items, 1, sizeof watch, w->allocator))
+    if (!cfxi_base_vec_reserve(&w->items, 1, sizeof observing, w->allocator))
         return cfxi_base_nomem(err);
     CFX_TRY(cfxi_capture_show(v.as.node, w->items.size, err));
-    ((cfxi_observing **)w->items.data)[w->items.size++] = cfxi_capture_observing_retain(watch);
+    ((cfxi_observing **)w->items.data)[w->items.size++] = cfxi_capture_observing_retain(observing);
     CFX_TRY(cfx_node_replace_uses(n, v, NULL, NULL, NULL, err));
     return cfx_graph_erase(cfx_node_graph(n), n, err);
 }
 
 static cfx_status replace_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
-    watches *w = ctx;
+    observers *w = ctx;
     cfx_iter it;
     cfx_status status = CFX_OK;
     cfx_iter_begin(&it, g, false);
@@ -137,18 +138,18 @@ cfx_status cfxi_capture_show_observers(cfx_graph *g, const cfx_module *root,
                                        const cfx_library **library, cfx_error *err)
 {
     const cfx_allocator *allocator = root->allocator;
-    watches *w = cfxi_base_alloc(allocator, sizeof *w);
+    observers *w = cfxi_base_alloc(allocator, sizeof *w);
     if (!w)
         return cfxi_base_nomem(err);
-    *w = (watches){.allocator = allocator, .root = root};
+    *w = (observers){.allocator = allocator, .root = root};
     cfx_status status = replace_all(g, w, err);
-    const cfxi_viewer viewer = {show_watch, w, release_watches};
+    const cfxi_viewer viewer = {show_to_observer, w, release_observers};
     const cfx_library *lib = status == CFX_OK && w->items.size > 0
                                  ? cfxi_capture_viewing(&viewer, *library, allocator, err) : NULL;
     if (status == CFX_OK && w->items.size > 0)
         status = lib ? CFX_OK : CFX_E_NOMEM;
     if (!lib)
-        release_watches(w);
+        release_observers(w);
     else
         *library = lib;
     return status;

@@ -104,17 +104,12 @@ static void look_at_inputs(cfxi_layer *layer, const cfx_node *n)
 
 /* ---- pairs --------------------------------------------------------------------------------- */
 
-static bool is_call(const cfx_node *n)
-{
-    return n->op != CFX_OP_PLACEHOLDER && n->op != CFX_OP_OUTPUT && n->op != CFX_OP_GET_ATTR;
-}
-
 /* What a layer of integers takes over from the calls behind it. */
 static bool can_be_absorbed(const cfx_node *n)
 {
     size_t size;
     cfx_operator op;
-    if (!is_call(n))
+    if (!cfxi_ir_is_call(n))
         return false;
     cfxi_check_callee(n, &size, &op);
     return op == CFX_OPID_batch_norm || (cfx_operator_flags(op) & CFX_OPERATOR_ELEMENTWISE);
@@ -132,7 +127,7 @@ static cfx_status add_layer(cfx_comparison *c, cfx_node *a, cfx_node *b, cfx_err
 {
     cfx_node *real = behind_integers(b);
     const cfx_node *work = before_integers(b);
-    if (!is_call(a) && real == b)
+    if (!cfxi_ir_is_call(a) && real == b)
         return CFX_OK;  /* an input that stays as it is */
     if (!cfxi_base_vec_reserve(&c->layers, 1, sizeof(cfxi_layer), c->allocator))
         return cfxi_base_nomem(err);
@@ -154,12 +149,12 @@ static cfx_status note_pair(void *ctx, cfx_node *a, cfx_node *b, cfx_pairing how
     cfx_comparison *c = p->c;
     if (!a || a->graph != c->a || a->op == CFX_OP_OUTPUT || a->op == CFX_OP_GET_ATTR)
         return CFX_OK;
-    if (b && how != CFX_PAIR_OPERAND && (is_call(b) || b->op == CFX_OP_PLACEHOLDER))
+    if (b && how != CFX_PAIR_OPERAND && (cfxi_ir_is_call(b) || b->op == CFX_OP_PLACEHOLDER))
         return add_layer(c, a, b, p->err);
     const size_t source = source_of_inputs(c, a);
     cfxi_layer *layer = source ? layer_at(c, source - 1) : NULL;
     if (layer && a->n_inputs > 0 && layer->a == a->inputs[0].def && layer->a->n_users == 1 &&
-        is_call(layer->a) && can_be_absorbed(a))
+        cfxi_ir_is_call(layer->a) && can_be_absorbed(a))
         layer->a = a;
     return set_source(c, a, source, p->err);
 }

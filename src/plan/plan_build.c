@@ -82,10 +82,11 @@ void cfxi_plan_set_slot(cfxi_builder *b, uint32_t slot, cfx_datum d)
 /* ---- inputs -------------------------------------------------------------------------------- */
 
 /* A tensor of the same layout over planned memory, which begins with its lowest element. */
-static cfx_datum plan_input(void *ctx, cfx_tensor *given, cfx_error *err)
+static cfx_datum plan_input(void *ctx, cfx_tensor *given, cfx_datum beside, cfx_error *err)
 {
     cfxi_builder *b = ctx;
     int64_t low = 0;
+    (void)beside;
     int64_t high = (int64_t)cfxi_tensor_itemsize(given);
     for (size_t i = 0; i < given->ndim; i++) {
         const int64_t reach = given->size[i] > 0 ? (given->size[i] - 1) * given->stride[i] : 0;
@@ -123,7 +124,8 @@ static cfx_datum read_slot(cfxi_builder *b, uint32_t slot)
         cfx_error_set(b->err, CFX_E_UNSUPPORTED, "a value of this kind has no plan");
         return cfx_datum_invalid();
     }
-    const cfx_datum planned = cfxi_plan_map(given, plan_input, b, b->plan->allocator, b->err);
+    const cfx_datum planned =
+        cfxi_plan_map(given, cfx_datum_invalid(), plan_input, b, b->plan->allocator, b->err);
     cfxi_slot_value *input = planned.kind == CFX_DATUM_INVALID
                                  ? NULL
                                  : cfxi_plan_push(&b->plan->inputs, sizeof *input,

@@ -57,11 +57,12 @@ static bool begin_weight_only(cfxi_fusion *u, const cfxi_step *s)
     if (scale->dtype != CFX_DTYPE_FLOAT32 ||
         !begin_rows(u, s, cfxi_plan_tensor_arg(s, X), u->tensors[0]->size[0]))
         return false;
+    const int64_t group = s->args[GROUP].as.i;
     u->w = u->tensors[0];
     u->problem.kind = CFXI_WEIGHT_ONLY;
     u->problem.weight_only = (cfxi_weight_only_form){
         .bits = s->args[SIZE].as.i > 0 ? 4 : 8,
-        .group = scale->ndim > 1 ? s->args[GROUP].as.i : u->problem.k,
+        .group = scale->ndim > 1 && group < u->problem.k ? group : u->problem.k,
         .zeros = u->tensors[2] != NULL,
         .positive = s->args[SIZE].as.i == 0 && u->w->dtype == CFX_DTYPE_UINT8};
     return true;

@@ -137,54 +137,37 @@ static bool lies_otherwise(cfx_datum d, cfx_datum was)
            !has_strides(d.as.tensor, was.as.tensor);
 }
 
-/* The parts of a split, each as the program would have it. Takes `d` over. */
-static cfx_datum restored_items(cfxi_builder *b, cfx_datum d, cfx_datum was)
+/* A tensor as the program would have it, which is as `was`. */
+static cfx_datum restored_tensor(void *ctx, cfx_tensor *t, cfx_datum was, cfx_error *err)
 {
-    size_t n;
-    const cfx_allocator *allocator = b->plan->allocator;
-    const cfx_datum *items = cfx_datum_items(d, &n);
-    const cfx_datum *others = cfx_datum_items(was, &n);
-    cfx_datum *made = cfxi_base_alloc(allocator, n * sizeof *made);
+    cfxi_builder *b = ctx;
     cfx_datum result = cfx_datum_invalid();
-    size_t count = 0;
-    for (bool good = made != NULL; good && count < n; count++) {
-        made[count] = cfxi_plan_restored(b, cfx_datum_retain(items[count]), others[count]);
-        good = made[count].kind != CFX_DATUM_INVALID;
+    if (!cfxi_plan_is_planned(cfx_datum_tensor(t)) || was.kind != CFX_DATUM_TENSOR)
+        return cfx_datum_tensor(cfx_tensor_retain(t));
+    if (cfxi_plan_lie_alike(t, was.as.tensor))
+        return with_strides(b, cfx_datum_tensor(cfx_tensor_retain(t)), was.as.tensor);
+    if (cfx_tensor_is_contiguous(was.as.tensor)) {
+        cfx_tensor *back = other_layout(b, &b->back, t, CFX_MEMORY_FORMAT_CONTIGUOUS);
+        result = back ? cfx_datum_tensor(cfx_tensor_retain(back)) : result;
+    } else {
+        result = laid_out_as(b, t, was.as.tensor);
     }
-    if (!made)
-        cfxi_base_nomem(b->err);
-    else if (count == n && made[n - 1].kind != CFX_DATUM_INVALID)
-        result = cfx_datum_seq((cfx_datum_kind)d.kind, made, n, allocator, b->err);
-    cfx_datum_set_row(result, cfx_datum_row(d));
-    while (count > 0)
-        cfx_datum_release(made[--count]);
-    cfxi_base_free(allocator, made, n * sizeof *made);
-    cfx_datum_release(d);
-    return result;
+    if (cfxi_plan_is_planned(result) && !cfxi_plan_lie_alike(result.as.tensor, was.as.tensor)) {
+        cfx_datum_release(result);
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "strides that are not kept");
+        return cfx_datum_invalid();
+    }
+    return cfxi_plan_is_planned(result) ? with_strides(b, result, was.as.tensor) : result;
 }
 
 cfx_datum cfxi_plan_restored(cfxi_builder *b, cfx_datum d, cfx_datum was)
 {
-    if (cfxi_tensor_is_seq(d))
-        return lies_otherwise(d, was) ? restored_items(b, d, was) : d;
-    if (!cfxi_plan_is_planned(d) || was.kind != CFX_DATUM_TENSOR)
+    if (cfxi_tensor_is_seq(d) ? !lies_otherwise(d, was) : d.kind != CFX_DATUM_TENSOR)
         return d;
-    if (cfxi_plan_lie_alike(d.as.tensor, was.as.tensor))
-        return with_strides(b, d, was.as.tensor);
-    cfx_datum result = cfx_datum_invalid();
-    if (cfx_tensor_is_contiguous(was.as.tensor)) {
-        cfx_tensor *back = other_layout(b, &b->back, d.as.tensor, CFX_MEMORY_FORMAT_CONTIGUOUS);
-        result = back ? cfx_datum_tensor(cfx_tensor_retain(back)) : result;
-    } else {
-        result = laid_out_as(b, d.as.tensor, was.as.tensor);
-    }
-    if (cfxi_plan_is_planned(result) && !cfxi_plan_lie_alike(result.as.tensor, was.as.tensor)) {
-        cfx_datum_release(result);
-        result = cfx_datum_invalid();
-        cfx_error_set(b->err, CFX_E_UNSUPPORTED, "strides that are not kept");
-    }
-    cfx_datum_release(d);  /* its header stays: a step has it */
-    return cfxi_plan_is_planned(result) ? with_strides(b, result, was.as.tensor) : result;
+    const cfx_datum result =
+        cfxi_plan_map(d, was, restored_tensor, b, b->plan->allocator, b->err);
+    cfx_datum_release(d);  /* headers stay: steps have them */
+    return result;
 }
 
 /* Which argument the weights of a convolution of images are; 0 if the operator is another. */

@@ -174,9 +174,10 @@ bool cfxi_plan_lie_in_order(const cfx_tensor *a, const cfx_tensor *b);
 /* Calls fn(ctx, tensor) for each planned tensor in a datum. */
 typedef void cfxi_plan_visit_fn(void *ctx, uint32_t tensor);
 void cfxi_plan_visit(const cfxi_plan *plan, cfx_datum d, cfxi_plan_visit_fn *fn, void *ctx);
-/* A datum in which each tensor is what fn makes of it: the caller's. INVALID with *err set. */
-typedef cfx_datum cfxi_plan_map_fn(void *ctx, cfx_tensor *t, cfx_error *err);
-cfx_datum cfxi_plan_map(cfx_datum d, cfxi_plan_map_fn *fn, void *ctx,
+/* A datum in which each tensor is what fn makes of it, and of what stands at the same place in
+ * `beside`, which has the same containers (or is INVALID): the caller's. INVALID with *err set. */
+typedef cfx_datum cfxi_plan_map_fn(void *ctx, cfx_tensor *t, cfx_datum beside, cfx_error *err);
+cfx_datum cfxi_plan_map(cfx_datum d, cfx_datum beside, cfxi_plan_map_fn *fn, void *ctx,
                         const cfx_allocator *allocator, cfx_error *err);
 /* Forgets memories and tensors from these numbers on. */
 void cfxi_plan_cut(cfxi_plan *plan, size_t memories, size_t tensors);

@@ -59,10 +59,11 @@ static void make_headers(cfxi_plan_session *s)
 }
 
 /* A planned tensor as this session's header; constants are shared. */
-static cfx_datum resolve(void *ctx, cfx_tensor *t, cfx_error *err)
+static cfx_datum resolve(void *ctx, cfx_tensor *t, cfx_datum beside, cfx_error *err)
 {
     const cfxi_plan_session *s = ctx;
     const uint32_t number = cfxi_plan_number(s->plan, t);
+    (void)beside;
     (void)err;
     return cfx_datum_tensor(number != CFXI_NONE ? &s->headers[number] : cfx_tensor_retain(t));
 }
@@ -76,7 +77,8 @@ static cfx_status make_step(cfxi_plan_session *s, const cfxi_step *from, ready_s
     for (size_t i = 0; i < CFXI_MOST_PARAMS; i++)
         to->args[i] = cfx_datum_invalid();
     for (size_t i = 0; i < from->num_args; i++) {
-        to->args[i] = cfxi_plan_map(from->args[i], resolve, s, s->plan->allocator, err);
+        to->args[i] = cfxi_plan_map(from->args[i], cfx_datum_invalid(), resolve, s,
+                                    s->plan->allocator, err);
         if (to->args[i].kind == CFX_DATUM_INVALID && from->args[i].kind != CFX_DATUM_INVALID)
             return CFX_E_NOMEM;
     }
@@ -84,7 +86,7 @@ static cfx_status make_step(cfxi_plan_session *s, const cfxi_step *from, ready_s
     for (size_t i = 0; i < from->num_results; i++) {
         if (from->results[i].kind != CFX_DATUM_TENSOR)
             continue;  /* None */
-        to->call.results[i] = resolve(s, from->results[i].as.tensor, err);
+        to->call.results[i] = resolve(s, from->results[i].as.tensor, cfx_datum_invalid(), err);
         to->planned[i] = to->call.results[i].as.tensor;
     }
     return CFX_OK;
@@ -380,10 +382,11 @@ typedef struct leaving {
     size_t count;  /* of the outs that are left already */
 } leaving;
 
-static cfx_datum leave(void *ctx, cfx_tensor *t, cfx_error *err)
+static cfx_datum leave(void *ctx, cfx_tensor *t, cfx_datum beside, cfx_error *err)
 {
     const leaving *l = ctx;
     const cfxi_plan *plan = l->s->plan;
+    (void)beside;
     const uint64_t *first = cfxi_base_map_find(&plan->first_out, t, sizeof *first);
     if (first && *first <= l->count)  /* slots that had one tensor have one again */
         return cfx_datum_retain(l->s->left[*first - 1]);
@@ -400,8 +403,8 @@ static cfx_status leave_all(cfxi_plan_session *s, cfx_runtime *rt, cfx_datum *sl
     for (size_t i = 0; i < plan->shared.size; i++)
         s->copies[i] = NULL;
     for (; l.count < plan->outs.size; l.count++) {
-        s->left[l.count] = cfxi_plan_map(cfxi_plan_out(plan, l.count)->value, leave, &l,
-                                         plan->allocator, err);
+        s->left[l.count] = cfxi_plan_map(cfxi_plan_out(plan, l.count)->value, cfx_datum_invalid(),
+                                         leave, &l, plan->allocator, err);
         if (s->left[l.count].kind == CFX_DATUM_INVALID)
             break;
     }

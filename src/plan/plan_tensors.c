@@ -174,15 +174,20 @@ void cfxi_plan_visit(const cfxi_plan *plan, cfx_datum d, cfxi_plan_visit_fn *fn,
         fn(ctx, cfxi_plan_number(plan, d.as.tensor));
 }
 
-static cfx_datum map_items(cfx_datum d, const cfx_datum *items, size_t n, cfxi_plan_map_fn *fn,
-                           void *ctx, const cfx_allocator *allocator, cfx_error *err)
+static cfx_datum map_items(cfx_datum d, cfx_datum beside, cfxi_plan_map_fn *fn, void *ctx,
+                           const cfx_allocator *allocator, cfx_error *err)
 {
+    size_t n;
+    size_t m;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    const cfx_datum *others = cfx_datum_items(beside, &m);
     cfx_datum few[8];
     cfx_datum *room = n <= 8 ? few : cfxi_base_alloc(allocator, n * sizeof *room);
     cfx_datum result = cfx_datum_invalid();
     size_t made = 0;
     for (; room && made < n; made++) {
-        room[made] = cfxi_plan_map(items[made], fn, ctx, allocator, err);
+        const cfx_datum other = made < m ? others[made] : cfx_datum_invalid();
+        room[made] = cfxi_plan_map(items[made], other, fn, ctx, allocator, err);
         if (room[made].kind == CFX_DATUM_INVALID && items[made].kind != CFX_DATUM_INVALID)
             break;
     }
@@ -199,14 +204,14 @@ static cfx_datum map_items(cfx_datum d, const cfx_datum *items, size_t n, cfxi_p
     return result;
 }
 
-cfx_datum cfxi_plan_map(cfx_datum d, cfxi_plan_map_fn *fn, void *ctx,
+cfx_datum cfxi_plan_map(cfx_datum d, cfx_datum beside, cfxi_plan_map_fn *fn, void *ctx,
                         const cfx_allocator *allocator, cfx_error *err)
 {
     size_t n;
-    const cfx_datum *items = cfx_datum_items(d, &n);
     if (d.kind == CFX_DATUM_TENSOR)
-        return fn(ctx, d.as.tensor, err);
-    return items ? map_items(d, items, n, fn, ctx, allocator, err) : cfx_datum_retain(d);
+        return fn(ctx, d.as.tensor, beside, err);
+    return cfx_datum_items(d, &n) ? map_items(d, beside, fn, ctx, allocator, err)
+                                  : cfx_datum_retain(d);
 }
 
 void cfxi_plan_cut(cfxi_plan *plan, size_t memories, size_t tensors)

@@ -113,11 +113,6 @@ static size_t number_of(equalizing *e, cfx_node *n)
     return *number = e->layers.size;
 }
 
-static cfx_node *only_user(const cfx_node *n)
-{
-    return n->n_users == 1 && n->users->count == 1 ? n->users->user : NULL;
-}
-
 /* Channels that the second layer takes in. */
 static int64_t inputs_of(const layer *l)
 {
@@ -159,7 +154,7 @@ static bool meets(const way *w, const layer *b)
 static cfx_node *next_layer(equalizing *e, cfx_node *n, way *w)
 {
     for (cfx_node *at = n; e->job->status == CFX_OK;) {
-        cfx_node *user = only_user(at);
+        cfx_node *user = cfxi_quantize_only_user(at);
         if (!user || user->op == CFX_OP_OUTPUT || user->graph != n->graph)
             return NULL;
         const size_t number = number_of(e, user);

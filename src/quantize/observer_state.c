@@ -155,9 +155,15 @@ static cfx_status load_histogram(cfx_observer *o, const cfx_state *state, cfx_er
     if (n != o->spec.bins)
         return wrong("histogram", CFX_E_SHAPE, "has another number of bins", err);
     const float *counts = data;
-    for (int64_t i = 0; i < n; i++)
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
         if (!(counts[i] >= 0) || !isfinite(counts[i]))
             return wrong("histogram", CFX_E_VALUE, "has counts that are not numbers", err);
+        sum += (double)counts[i];
+    }
+    if (sum > 0 && o->calls == 0)
+        return wrong("histogram", CFX_E_VALUE, "contradicts 'min_val': it has counts, but there is "
+                     "no range", err);
     memcpy(o->histogram, counts, (size_t)n * sizeof *counts);
     return CFX_OK;
 }

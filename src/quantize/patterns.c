@@ -44,6 +44,7 @@ const cfxi_quantize_row *cfxi_quantize_find_row(cfx_operator op)
     return row->role == CFXI_QUANTIZE_NONE ? NULL : row;
 }
 
+/* ops.def has these rows side by side. */
 bool cfxi_quantize_is_quantized(cfx_operator op)
 {
     return op >= CFX_OPID_quantize_per_tensor && op <= CFX_OPID_weight_linear;
@@ -197,11 +198,6 @@ static cfx_status find_config(cfxi_prepare *p, const cfx_node *n, cfxi_quantize_
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
-static cfx_node *only_user(const cfx_node *n)
-{
-    return n->n_users == 1 && n->users->count == 1 ? n->users->user : NULL;
-}
-
 static size_t calls_of(const cfxi_prepare *p, const cfx_node *n)
 {
     const void *id = p->modules->identity(p->modules->ctx, cfxi_quantize_path(n));
@@ -224,7 +220,7 @@ static bool trains_with(const cfxi_prepare *p, const cfx_node *n, const cfxi_qua
 
 static cfx_status join_norm(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
 {
-    cfx_node *norm = only_user(n);
+    cfx_node *norm = cfxi_quantize_only_user(n);
     bool quietly;
     if (!p->opts->training || !f->row || !f->config || !trains_with(p, n, f, norm) ||
         cfxi_quantize_refusal(f->row, f->config, &quietly))
@@ -238,7 +234,7 @@ static cfx_status join_norm(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f
  * that learns with a batch-norm stands alone. */
 static cfx_status join_tail(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
 {
-    cfx_node *tail = only_user(f->norm ? f->norm : n);
+    cfx_node *tail = cfxi_quantize_only_user(f->norm ? f->norm : n);
     cfxi_quantize_facts *g = tail ? cfxi_quantize_facts_of(p, tail) : NULL;
     bool fits = false;
     for (size_t i = 0; g && !fits && i < sizeof fusions / sizeof *fusions; i++)

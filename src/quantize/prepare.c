@@ -19,12 +19,11 @@
 /* ---- observers ------------------------------------------------------------------------------ */
 
 /* A path for an observer at which there is nothing. */
-static cfx_status free_path(cfxi_prepare *p, char path[CFXI_QUANTIZE_MAX_PATH])
+static void free_path(cfxi_prepare *p, char path[CFXI_QUANTIZE_MAX_PATH])
 {
     do
         snprintf(path, CFXI_QUANTIZE_MAX_PATH, "activation_post_process_%zu", p->next++);
     while (p->modules->identity(p->modules->ctx, path));
-    return CFX_OK;
 }
 
 /* A call of the observer at `path`, behind the value. */
@@ -66,10 +65,10 @@ static cfx_node *observe(cfxi_prepare *p, cfx_node *value, const cfx_qconfig *co
 {
     const cfx_quantize_spec *spec = weight ? &config->weight : &config->activation;
     char path[CFXI_QUANTIZE_MAX_PATH];
-    cfx_status status = free_path(p, path);
-    if (status == CFX_OK)
-        status = like ? p->host->share(p->host->ctx, path, cfxi_quantize_path(like), p->err)
-                      : p->host->observe(p->host->ctx, path, config, weight, p->err);
+    free_path(p, path);
+    const cfx_status status =
+        like ? p->host->share(p->host->ctx, path, cfxi_quantize_path(like), p->err)
+             : p->host->observe(p->host->ctx, path, config, weight, p->err);
     cfx_node *call = NULL;
     if (status != CFX_OK)
         cfxi_base_failed(p->err, status);
@@ -389,13 +388,13 @@ static cfx_status prepare_graph(cfx_graph *g, void *ctx, cfx_error *err)
 static cfx_status check_node(cfxi_prepare *p, const cfx_node *n)
 {
     cfx_quantize_spec spec;
-    cfx_error why = {.status = CFX_OK};
+    bool observes;
     if (cfxi_quantize_is_quantized(cfx_node_operator(n)))
         return cfx_error_set(p->err, CFX_E_VALUE, "the model is quantized already: node '%.80s' "
                              "calls '%s'. Prepare the float model", cfx_node_name(n, NULL),
                              cfx_operator_name(cfx_node_operator(n)));
-    if (n->op == CFX_OP_CALL_MODULE &&
-        p->host->spec(p->host->ctx, cfxi_quantize_path(n), &spec, &why) == CFX_OK)
+    CFX_TRY(cfxi_quantize_observer(p->host, n, &observes, &spec, p->err));
+    if (observes)
         return cfx_error_set(p->err, CFX_E_VALUE, "the model is prepared already: node '%.80s' is "
                              "an observer. Calibrate and convert it, or prepare the float model",
                              cfx_node_name(n, NULL));

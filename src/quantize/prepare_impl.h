@@ -83,7 +83,7 @@ static inline cfxi_quantize_facts *cfxi_quantize_facts_of(const cfxi_prepare *p,
     return cfxi_base_map_find(&p->facts, n, sizeof(cfxi_quantize_facts));
 }
 
-/* ---- products with matrices of the model (products.c) -------------------------------------- */
+/* ---- products with matrices of the model (matrices.c) -------------------------------------- */
 
 /* Whether a node of p->g computes x @ w, or b + x @ w, of parameters w and b. */
 bool cfxi_quantize_is_layer(const cfxi_prepare *p, const cfx_node *n, cfx_operator op);
@@ -118,6 +118,9 @@ static inline bool cfxi_quantize_each_run(const cfx_quantize_spec *spec)
  * (reference_layers.c) */
 cfx_status cfxi_quantize_set_call(cfx_node *n, const char *function, const cfx_value *args,
                                   size_t count, cfx_error *err);
+/* Whether `n` calls an observer, and what that gives; fails as the host does. (reference.c) */
+cfx_status cfxi_quantize_observer(const cfx_quantize_host *host, const cfx_node *n, bool *is,
+                                  cfx_quantize_spec *spec, cfx_error *err);
 /* Whether a node calls quantize or dequantize of any kind, or an integer operator. */
 bool cfxi_quantize_is_quantized(cfx_operator op);
 

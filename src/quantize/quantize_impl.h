@@ -2,12 +2,19 @@
 #ifndef CFXI_QUANTIZE_IMPL_H
 #define CFXI_QUANTIZE_IMPL_H
 
+#include "ir/graph_impl.h"
 #include "runtime/named_impl.h"
 
 #include <cfx/quantize.h>
 
 /* Whether two values become integers in the same way. (observer.c) */
 bool cfxi_quantize_same_spec(const cfx_quantize_spec *a, const cfx_quantize_spec *b);
+
+/* The node that alone reads `n`, in one place; NULL if there is none. */
+static inline cfx_node *cfxi_quantize_only_user(const cfx_node *n)
+{
+    return n->n_users == 1 && n->users->count == 1 ? n->users->user : NULL;
+}
 
 /* ---- which configuration a node has (rules.c, rules_node.c) --------------------------------- */
 

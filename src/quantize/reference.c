@@ -15,15 +15,20 @@
  */
 #include "reference_impl.h"
 
-#define DECOMPOSED "torch.ops.quantized_decomposed."
-
 /* ---- observers ------------------------------------------------------------------------------ */
 
-bool cfxi_quantize_observer(const cfxi_convert *c, const cfx_node *n, cfx_quantize_spec *spec)
+cfx_status cfxi_quantize_observer(const cfx_quantize_host *host, const cfx_node *n, bool *is,
+                                  cfx_quantize_spec *spec, cfx_error *err)
 {
     cfx_error why = {.status = CFX_OK};
-    return n->op == CFX_OP_CALL_MODULE &&
-           c->host->spec(c->host->ctx, cfxi_quantize_path(n), spec, &why) == CFX_OK;
+    const cfx_status status = n->op == CFX_OP_CALL_MODULE
+                                  ? host->spec(host->ctx, cfxi_quantize_path(n), spec, &why)
+                                  : CFX_E_KEY;
+    *is = status == CFX_OK;
+    if (status == CFX_OK || status == CFX_E_KEY)
+        return CFX_OK;
+    *err = why;
+    return cfxi_base_failed(err, status);
 }
 
 cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path)
@@ -161,10 +166,11 @@ static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
                                                                       : cfxi_base_nomem(c->err);
 }
 
-/* The ReLU that alone reads `n`, with no observer between: they count as one. */
+/* The call that alone reads `n`, and reads nothing else: if that is a ReLU with no observer between
+ * them, they count as one. */
 static cfx_node *tail_of(const cfx_node *n)
 {
-    cfx_node *user = n->n_users == 1 ? n->users->user : NULL;
+    cfx_node *user = cfxi_quantize_only_user(n);
     return user && cfxi_ir_is_call(user) && user->n_inputs == 1 ? user : NULL;
 }
 
@@ -203,10 +209,12 @@ static cfx_status look_at_graph(cfx_graph *g, void *ctx, cfx_error *err)
 {
     cfxi_convert *c = ctx;
     cfx_quantize_spec spec;
+    bool observes;
     c->g = g;
     CFX_TRY(keep_named(c));
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        if (cfxi_quantize_observer(c, n, &spec))
+        CFX_TRY(cfxi_quantize_observer(c->host, n, &observes, &spec, c->err));
+        if (observes)
             CFX_TRY(check_observer(c, n, &spec));
         else if (n->op == CFX_OP_CALL_MODULE)
             CFX_TRY(look_at_layer(c, n));
@@ -216,11 +224,6 @@ static cfx_status look_at_graph(cfx_graph *g, void *ctx, cfx_error *err)
 
 /* ---- observers become quantize and dequantize ----------------------------------------------- */
 
-static cfx_value node_value(cfx_node *n)
-{
-    return n ? cfx_value_node(n) : cfx_value_invalid();
-}
-
 static cfx_node *by_scale(cfxi_convert *c, cfx_node *n, cfx_value x, const cfx_quantize_spec *spec)
 {
     const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
@@ -229,7 +232,7 @@ static cfx_node *by_scale(cfxi_convert *c, cfx_node *n, cfx_value x, const cfx_q
     if (c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero, c->err) != CFX_OK)
         return NULL;
     const cfx_value q[] = {x, scale, zero, low, high, dtype};
-    const cfx_value dq[] = {node_value(cfxi_quantize_add_call(
+    const cfx_value dq[] = {cfxi_quantize_node_value(cfxi_quantize_add_call(
                                 c, n, DECOMPOSED "quantize_per_tensor.default", q, 6)),
                             scale, zero, low, high, dtype};
     return cfxi_quantize_add_call(c, n, DECOMPOSED "dequantize_per_tensor.default", dq, 6);
@@ -238,7 +241,7 @@ static cfx_node *by_scale(cfxi_convert *c, cfx_node *n, cfx_value x, const cfx_q
 static cfx_value item(cfxi_convert *c, cfx_node *n, cfx_value tuple, int64_t i)
 {
     const cfx_value args[] = {tuple, cfx_value_int(i)};
-    return node_value(cfxi_quantize_add_call(c, n, "operator.getitem", args, 2));
+    return cfxi_quantize_node_value(cfxi_quantize_add_call(c, n, "operator.getitem", args, 2));
 }
 
 static cfx_node *in_each_run(cfxi_convert *c, cfx_node *n, cfx_value x,
@@ -249,12 +252,12 @@ static cfx_node *in_each_run(cfxi_convert *c, cfx_node *n, cfx_value x,
     const char *choose = spec->symmetric ? DECOMPOSED "choose_qparams_symmetric.tensor"
                                          : DECOMPOSED "choose_qparams.tensor";
     const cfx_value range[] = {x, low, high, cfx_value_float(spec->eps), dtype};
-    const cfx_value both = node_value(cfxi_quantize_add_call(c, n, choose, range, 5));
+    const cfx_value both = cfxi_quantize_node_value(cfxi_quantize_add_call(c, n, choose, range, 5));
     if (both.kind == CFX_KIND_INVALID)
         return NULL;
     const cfx_value scale = item(c, n, both, 0), zero = item(c, n, both, 1);
     const cfx_value q[] = {x, scale, zero, low, high, dtype};
-    const cfx_value dq[] = {node_value(cfxi_quantize_add_call(
+    const cfx_value dq[] = {cfxi_quantize_node_value(cfxi_quantize_add_call(
                                 c, n, DECOMPOSED "quantize_per_tensor.tensor", q, 6)),
                             scale, zero, low, high, dtype};
     return cfxi_quantize_add_call(c, n, DECOMPOSED "dequantize_per_tensor.tensor", dq, 6);
@@ -263,19 +266,8 @@ static cfx_node *in_each_run(cfxi_convert *c, cfx_node *n, cfx_value x,
 /* float16 and back. */
 static cfx_node *rounded(cfxi_convert *c, cfx_node *n, cfx_value x)
 {
-    const cfx_insert_point old = cfx_graph_insert_point(c->g);
-    const cfx_target to = {.name = "to", .size = 2};
-    const cfx_dtype dtypes[] = {CFX_DTYPE_FLOAT16, CFX_DTYPE_FLOAT32};
-    cfx_node *call = NULL;
-    if (cfx_graph_set_insert_point(c->g, (cfx_insert_point){n, false}, c->err) != CFX_OK)
-        return NULL;
-    for (size_t i = 0; i < 2 && x.kind != CFX_KIND_INVALID; i++) {
-        const cfx_value args[] = {x, cfx_value_dtype(dtypes[i])};
-        call = cfxi_analysis_add_call(c->g, CFX_OP_CALL_METHOD, to, args, 2, c->err);
-        x = node_value(call);
-    }
-    cfx_graph_set_insert_point(c->g, old, NULL);
-    return call;
+    cfx_node *half = cfxi_quantize_add_cast(c, n, x, CFX_DTYPE_FLOAT16);
+    return cfxi_quantize_add_cast(c, n, cfxi_quantize_node_value(half), CFX_DTYPE_FLOAT32);
 }
 
 static cfx_node *instead_of(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
@@ -335,7 +327,9 @@ static cfx_status convert_node(cfxi_convert *c, cfx_node *n)
 {
     cfx_quantize_spec spec;
     cfx_operator op;
-    if (cfxi_quantize_observer(c, n, &spec))
+    bool observes;
+    CFX_TRY(cfxi_quantize_observer(c->host, n, &observes, &spec, c->err));
+    if (observes)
         return convert_observer(c, n, &spec);
     if (n->op != CFX_OP_CALL_MODULE || cfxi_base_pointers_get(&c->kept, n) ||
         !cfxi_base_pointers_get(&c->layers, n))

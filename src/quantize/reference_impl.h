@@ -4,6 +4,8 @@
 
 #include "prepare_impl.h"
 
+#define DECOMPOSED "torch.ops.quantized_decomposed."
+
 typedef struct cfxi_convert {
     cfx_graph *g;             /* the graph or region at hand */
     const cfx_module_tree *modules;
@@ -22,15 +24,19 @@ typedef struct cfxi_convert {
     cfx_error *err;           /* never NULL */
 } cfxi_convert;
 
-/* What the observer that a call_module calls gives; false if it calls none. (reference.c) */
-bool cfxi_quantize_observer(const cfxi_convert *c, const cfx_node *n, cfx_quantize_spec *spec);
 /* A copy of a path at the end of a list of them. (reference.c) */
 cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path);
 
 /* A call of a function before `n`, with its location; the arguments are given away. NULL with
  * c->err set, also if one of them is INVALID. (reference_weights.c) */
 cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
-                             const cfx_value *args, size_t n);
+                                 const cfx_value *args, size_t n);
+/* x.to(dtype), likewise. (reference_weights.c) */
+cfx_node *cfxi_quantize_add_cast(cfxi_convert *c, cfx_node *before, cfx_value x, cfx_dtype dtype);
+static inline cfx_value cfxi_quantize_node_value(cfx_node *n)
+{
+    return n ? cfx_value_node(n) : cfx_value_invalid();
+}
 /* The path of the observer of a layer's weights; NULL if it has none. (reference_weights.c) */
 const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,
                                           char path[CFXI_QUANTIZE_MAX_PATH]);

@@ -7,22 +7,36 @@
  */
 #include "reference_impl.h"
 
-#define DECOMPOSED "torch.ops.quantized_decomposed."
-
-cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
-                             const cfx_value *args, size_t n)
+/* A call of a function, or of a method if `method`. */
+static cfx_node *add(cfxi_convert *c, cfx_node *before, const char *name, bool method,
+                     const cfx_value *args, size_t n)
 {
     const cfx_insert_point old = cfx_graph_insert_point(c->g);
+    const cfx_target target = {.name = name, .size = strlen(name)};
     for (size_t i = 0; i < n; i++)
         if (args[i].kind == CFX_KIND_INVALID)
             return NULL;
     if (cfx_graph_set_insert_point(c->g, (cfx_insert_point){before, false}, c->err) != CFX_OK)
         return NULL;
-    cfx_node *call = cfxi_analysis_add_function(c->g, function, args, n, c->err);
+    cfx_node *call =
+        method ? cfxi_analysis_add_call(c->g, CFX_OP_CALL_METHOD, target, args, n, c->err)
+               : cfxi_analysis_add_function(c->g, name, args, n, c->err);
     cfx_graph_set_insert_point(c->g, old, NULL);
     if (call)
         cfxi_analysis_place_like(call, before);
     return call;
+}
+
+cfx_node *cfxi_quantize_add_call(cfxi_convert *c, cfx_node *before, const char *function,
+                                 const cfx_value *args, size_t n)
+{
+    return add(c, before, function, false, args, n);
+}
+
+cfx_node *cfxi_quantize_add_cast(cfxi_convert *c, cfx_node *before, cfx_value x, cfx_dtype dtype)
+{
+    const cfx_value args[] = {x, cfx_value_dtype(dtype)};
+    return add(c, before, "to", true, args, 2);
 }
 
 const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,
@@ -205,7 +219,10 @@ static cfxi_stored *add_stored(cfxi_convert *c, cfxi_weight w, const cfx_quantiz
 {
     char base[CFXI_QUANTIZE_MAX_PATH];
     void *id = identity(c, w.base);
+    const int64_t row = row_of(c, w);
     bool fits = cfxi_quantize_join(base, w.base, "", "");
+    if (row < 0 && c->err->status != CFX_OK)
+        return NULL;
     for (int i = 2; fits && is_taken(c, base); i++)
         fits = snprintf(base, sizeof base, "%s_%d", w.base, i) < (int)sizeof base;
     if (!fits)
@@ -221,7 +238,7 @@ static cfxi_stored *add_stored(cfxi_convert *c, cfxi_weight w, const cfx_quantiz
     strcpy(copy, base);
     cfxi_stored *s = stored_at(c, c->kinds.size++);
     *s = (cfxi_stored){.next = last ? *last : 0, .base = copy, .spec = *spec,
-                       .transposed = w.transposed, .row = row_of(c, w),
+                       .transposed = w.transposed, .row = row,
                        .scale = cfx_value_invalid(), .zero = cfx_value_invalid()};
     if (last)
         *last = c->kinds.size;
@@ -251,6 +268,14 @@ static cfx_status store(cfxi_convert *c, const char *base, const char *suffix, c
     return c->modules->set(c->modules->ctx, c->g, path, v, c->err);
 }
 
+/* Likewise one that was computed for it, which is not needed afterwards. */
+static cfx_status store_made(cfxi_convert *c, const char *base, const char *suffix, cfx_value v)
+{
+    const cfx_status status = store(c, base, suffix, v);
+    cfx_value_discard(c->g, v);
+    return status;
+}
+
 static const char *suffix_of(const cfx_quantize_spec *spec)
 {
     if (cfxi_quantize_is_half(spec))
@@ -261,13 +286,15 @@ static const char *suffix_of(const cfx_quantize_spec *spec)
 static cfx_status store_integers(cfxi_convert *c, cfxi_stored *s, cfx_value weight,
                                  cfx_value scale, cfx_value zero)
 {
+    if (is_int4(&s->spec) && s->row < 1)
+        return cfx_error_set(c->err, CFX_E_SHAPE, "the weight '%.200s' has no rows", s->base);
     cfx_value q = as_integers(c, weight, &s->spec, s->row, scale, zero);
     if (q.kind != CFX_KIND_INVALID && is_int4(&s->spec)) {
         const cfx_value packed = pack(c, q, s->row);
         cfx_value_discard(c->g, q);
         q = packed;
     }
-    CFX_TRY(store(c, s->base, suffix_of(&s->spec), q));
+    CFX_TRY(store_made(c, s->base, suffix_of(&s->spec), q));
     if (s->spec.per == CFX_PER_TENSOR) {
         s->scale = scale;  /* numbers */
         s->zero = zero;
@@ -280,7 +307,7 @@ static cfx_status store_integers(cfxi_convert *c, cfxi_stored *s, cfx_value weig
 static cfx_status store_half(cfxi_convert *c, const char *base, cfx_value weight)
 {
     const cfx_value cast[] = {weight, cfx_value_dtype(CFX_DTYPE_FLOAT16)};
-    return store(c, base, "_float16", compute(c, CFX_OPID_to, cast, 2));
+    return store_made(c, base, "_float16", compute(c, CFX_OPID_to, cast, 2));
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
@@ -290,7 +317,7 @@ static cfx_value reader(cfxi_convert *c, cfx_node *before, const char *base, con
     char path[CFXI_QUANTIZE_MAX_PATH];
     cfx_node *n = cfxi_quantize_join(path, base, suffix, "")
                       ? cfxi_analysis_add_reader(before, path, c->err) : NULL;
-    return n ? cfx_value_node(n) : cfx_value_invalid();
+    return cfxi_quantize_node_value(n);
 }
 
 /* The integers, unpacked. */
@@ -300,8 +327,8 @@ static cfx_value integers(cfxi_convert *c, cfx_node *before, const cfxi_stored *
     if (!is_int4(&s->spec))
         return packed;
     const cfx_value args[] = {packed, cfx_value_int(s->row)};
-    cfx_node *n = cfxi_quantize_add_call(c, before, "cfx.ops.unpack_int4", args, 2);
-    return n ? cfx_value_node(n) : cfx_value_invalid();
+    return cfxi_quantize_node_value(
+        cfxi_quantize_add_call(c, before, "cfx.ops.unpack_int4", args, 2));
 }
 
 static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const cfxi_stored *s)
@@ -331,16 +358,8 @@ static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const cfxi_store
 
 static cfx_node *from_half(cfxi_convert *c, cfx_node *before, const char *base)
 {
-    const cfx_value args[] = {reader(c, before, base, "_float16"),
-                              cfx_value_dtype(CFX_DTYPE_FLOAT32)};
-    const cfx_insert_point old = cfx_graph_insert_point(c->g);
-    const cfx_target target = {.name = "to", .size = 2};
-    cfx_node *n = NULL;
-    if (args[0].kind != CFX_KIND_INVALID &&
-        cfx_graph_set_insert_point(c->g, (cfx_insert_point){before, false}, c->err) == CFX_OK)
-        n = cfxi_analysis_add_call(c->g, CFX_OP_CALL_METHOD, target, args, 2, c->err);
-    cfx_graph_set_insert_point(c->g, old, NULL);
-    return n;
+    return cfxi_quantize_add_cast(c, before, reader(c, before, base, "_float16"),
+                                  CFX_DTYPE_FLOAT32);
 }
 
 /* ---- a weight ------------------------------------------------------------------------------- */

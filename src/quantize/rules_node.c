@@ -111,7 +111,7 @@ cfx_status cfx_qrules_each(const cfx_qrules *r, const cfx_graph *g, const cfx_mo
 {
     CFX_TRY(cfxi_base_expect(r, "rules", err));
     CFX_TRY(cfxi_base_expect(g, "graph", err));
-    cfxi_quantize_order order = cfxi_quantize_order_new(NULL);
+    cfxi_quantize_order order = cfxi_quantize_order_new(cfx_graph_allocator(g));
     cfx_status status = CFX_OK;
     for (const cfx_node *n = cfx_graph_first(g); n && status == CFX_OK; n = cfx_node_next(n)) {
         const cfx_qconfig *config;

@@ -39,12 +39,28 @@ static bool has_one_element(cfxi_integers *job, const cfx_node *n)
     return rank == 0 || (rank == 1 && shape[0] == 1);
 }
 
-/* Adds a tensor to the arguments of a function; false if it is not of the same integers. */
+/* Whether a call gives a number, the square root of a size, for one. */
+static bool is_number(const cfx_node *n)
+{
+    static const char *const types[] = {"bool", "float", "int", "Scalar"};
+    cfx_schema_param result;
+    const cfx_operator op = cfxi_quantize_row_of(n);
+    if (op == CFX_OPID_NONE || !cfx_operator_result(op, 0, &result))
+        return false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(result.type, types[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Adds what a node gives to the arguments of a function; false if it is a tensor, but not of the
+ * same integers. With a number that is only known when the graph runs, so is the table: it takes
+ * 256 elements, where the function would take the whole tensor. */
 static bool add_argument(cfxi_integers *job, cfx_node *arg, cfxi_real *all)
 {
     const cfxi_real x = cfxi_quantize_real_of(job, cfx_value_node(arg));
     if (x.kind != CFXI_REAL_INTEGERS && x.kind != CFXI_REAL_FUNCTION)
-        return has_one_element(job, arg);
+        return is_number(arg) || has_one_element(job, arg);
     if (all->integers && (all->integers != x.integers ||
                           !cfxi_quantize_same_numbers(&all->grid, &x.grid)))
         return false;

@@ -1,9 +1,10 @@
 /* run_probe.c - counts what runs of a model ask of the system; tests/python/test_quiet_runs.py says
  * how much that may be.
  *
- *     run_probe MODEL.cfx THREADS RUNS X0.npy X1.npy ...
+ *     run_probe MODEL.cfx THREADS RUNS X0.npy X1.npy ... [-- Y0.npy Y1.npy ...]...
  *
- * Runs the model a few times, and then RUNS times more, of which it prints what the worst one did:
+ * Runs the model a few times, and then RUNS times more, of which it prints what the worst one did.
+ * Several lists of inputs take turns:
  *
  *     blocks 0       (allocations of a KiB or more)
  *     headers 3      (smaller ones)
@@ -28,7 +29,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MOST_INPUTS = 16, WARM = 5, COUNTS = 6, BLOCK = 1024 };
+enum { MOST_INPUTS = 16, MOST_LISTS = 4, WARM = 5, COUNTS = 6, BLOCK = 1024 };
 
 static atomic_long blocks, headers, locks, sleeps, wakes, maps;
 
@@ -85,11 +86,16 @@ static counts counted(void)
 
 /* ---- running ------------------------------------------------------------------------------- */
 
+typedef struct list {
+    cfx_datum items[MOST_INPUTS];
+    size_t n;
+} list;
+
 typedef struct model {
     cfx_executable *e;
     cfx_runtime *rt;
-    cfx_datum inputs[MOST_INPUTS];
-    size_t n;
+    list inputs[MOST_LISTS];
+    size_t lists;
 } model;
 
 static bool fail(const char *what, const cfx_error *err)
@@ -107,19 +113,27 @@ static bool load(model *m, int argc, char **argv)
     m->rt = m->e ? cfx_runtime_new(&how, &err) : NULL;
     if (!m->rt)
         return fail(argv[1], &err);
-    for (int i = 4; i < argc && m->n < MOST_INPUTS; i++) {
-        cfx_tensor *t = cfx_tensor_load_npy(argv[i], &counting, &err);
-        if (!t)
+    m->lists = 1;
+    for (int i = 4; i < argc; i++) {
+        list *l = &m->inputs[m->lists - 1];
+        const bool next = strcmp(argv[i], "--") == 0;
+        if (next ? m->lists == MOST_LISTS : l->n == MOST_INPUTS)
+            return fail("too many inputs", &err);
+        cfx_tensor *t = next ? NULL : cfx_tensor_load_npy(argv[i], &counting, &err);
+        if (next)
+            m->lists++;
+        else if (t)
+            l->items[l->n++] = cfx_datum_tensor(t);
+        else
             return fail(argv[i], &err);
-        m->inputs[m->n++] = cfx_datum_tensor(t);
     }
     return true;
 }
 
-static bool run(const model *m)
+static bool run(const model *m, const list *l)
 {
     cfx_error err = {0};
-    const cfx_datum result = cfx_executable_run(m->e, NULL, m->rt, m->inputs, m->n, NULL, &err);
+    const cfx_datum result = cfx_executable_run(m->e, NULL, m->rt, l->items, l->n, NULL, &err);
     if (result.kind == CFX_DATUM_INVALID)
         return fail("run", &err);
     cfx_datum_release(result);
@@ -128,8 +142,9 @@ static bool run(const model *m)
 
 static void unload(model *m)
 {
-    while (m->n > 0)
-        cfx_datum_release(m->inputs[--m->n]);
+    for (list *l = m->inputs; l < m->inputs + MOST_LISTS; l++)
+        while (l->n > 0)
+            cfx_datum_release(l->items[--l->n]);
     cfx_runtime_free(m->rt);
     cfx_executable_free(m->e);
 }
@@ -141,11 +156,11 @@ int main(int argc, char **argv)
     if (argc < 4)
         return fprintf(stderr, "usage: run_probe MODEL.cfx THREADS RUNS X.npy...\n"), 2;
     bool good = load(&m, argc, argv);
-    for (int i = 0; good && i < WARM; i++)
-        good = run(&m);
+    for (size_t i = 0; good && i < WARM * m.lists; i++)
+        good = run(&m, &m.inputs[i % m.lists]);
     for (int i = 0; good && i < atoi(argv[3]); i++) {
         const counts before = counted();
-        good = run(&m);
+        good = run(&m, &m.inputs[(size_t)i % m.lists]);
         const counts after = counted();
         for (int k = 0; k < COUNTS; k++)
             if (after.values[k] - before.values[k] > worst.values[k])

@@ -2,7 +2,9 @@
 How they compute is compared for all programs of capture_programs/ in test_capture_programs.py."""
 import copy
 import dataclasses
+import os
 import pickle
+import signal
 import threading
 
 import cfx
@@ -49,6 +51,21 @@ def test_attributes_move_on(pair):
     assert lowered.attributes["sums"]["scale"] == 32.0
     assert list(lowered.attributes) == ["cache", "calls", "sums"]
     assert "3 attributes" in repr(lowered)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_fork_while_another_thread_has_its_turn(pair):
+    lowered, _ = pair
+    lowered(torch.ones(3, 2))
+    x = torch.ones(1, 2)
+    with lowered._turns:  # as a thread has it that the child does not have
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(60)
+            os._exit(int(lowered(x)["rows"] == 4))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    assert lowered(x)["rows"] == 4
 
 
 def test_the_captured_module_and_the_lowered_one_are_apart():

@@ -360,6 +360,21 @@ def test_plain_nodes_become_rows(zero, tmp_path):
     torch.testing.assert_close(gm(x), run(path, (x,))[0])
 
 
+def test_one_scale_and_three_zero_points(tmp_path):
+    """Not a file that the standard allows; the zero points must not count as none."""
+    path = str(tmp_path / "m.onnx")
+    value, number = onnx.helper.make_tensor_value_info, onnx.numpy_helper.from_array
+    nodes = [onnx.helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["y"])]
+    graph = onnx.helper.make_graph(nodes, "g", [value("x", 2, [4, 6])], [value("y", 1, [4, 6])],
+                                   [number(np.float32(0.3), "scale"),
+                                    number(np.uint8([1, 2, 3]), "zero")])  # fmt: skip
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
+    made.ir_version = 10
+    onnx.save(made, path)
+    with pytest.raises((ValueError, RuntimeError), match="size|shape|broadcast"):
+        cfx.onnx.load(path)(torch.zeros(4, 6, dtype=U8))
+
+
 class Images(nn.Module):
     def __init__(self):
         super().__init__()

@@ -66,27 +66,66 @@ def probe():
         pytest.skip(f"{PROBE} is not there: make programs")
 
 
-def counts(path, threads, inputs):
-    done = subprocess.run([PROBE, path, str(threads), str(RUNS), *inputs], capture_output=True,
+def counts(path, threads, lists):
+    given = [x for paths in lists for x in ("--", *paths)][1:]
+    done = subprocess.run([PROBE, path, str(threads), str(RUNS), *given], capture_output=True,
                           text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return {name: int(count) for name, count in map(str.split, done.stdout.splitlines())}
+
+
+def check(program, lists, folder, headers=MOST_HEADERS, blocks=0):
+    """Runs of a captured program with lists of inputs that take turns."""
+    cfx.save(program, folder / "model.cfx")
+    paths = []
+    for i, inputs in enumerate(lists):
+        paths.append([folder / f"{i}.{k}.npy" for k in range(len(inputs))])
+        for path, x in zip(paths[-1], inputs):
+            numpy.save(path, x.numpy())
+    alone = counts(folder / "model.cfx", 1, paths)
+    assert alone.pop("headers") <= headers
+    assert alone.pop("blocks") <= blocks
+    assert set(alone.values()) == {0}, alone
+    shared = counts(folder / "model.cfx", 2, paths)
+    assert shared["headers"] <= headers
+    assert shared["blocks"] <= blocks + FIRST_USE
+    assert shared["locks"] == 0 and shared["maps"] == 0
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_run_asks_for_nothing(name, tmp_path):
     model, inputs = small(name)
     with torch.no_grad():
-        cfx.save(cfx.capture(model, *inputs), tmp_path / "model.cfx")
-    paths = []
-    for i, x in enumerate(inputs):
-        numpy.save(tmp_path / f"{i}.npy", x.numpy())
-        paths.append(tmp_path / f"{i}.npy")
-    alone = counts(tmp_path / "model.cfx", 1, paths)
-    assert alone.pop("headers") <= MOST_HEADERS
-    assert alone.pop("blocks") <= BLOCKS.get(name, 0)
-    assert set(alone.values()) == {0}, alone
-    shared = counts(tmp_path / "model.cfx", 2, paths)
-    assert shared["headers"] <= MOST_HEADERS
-    assert shared["blocks"] <= BLOCKS.get(name, 0) + FIRST_USE
-    assert shared["locks"] == 0 and shared["maps"] == 0
+        captured = cfx.capture(model, *inputs)
+    check(captured, [inputs], tmp_path, blocks=BLOCKS.get(name, 0))
+
+
+SIZES = {
+    "resnet18": lambda x: (torch.randn(2, 3, 48, 80),),
+    "mobilenet_v3": lambda x: (torch.randn(3, 3, 96, 64),),
+    "bert": lambda *given: tuple(x[:, :-3].contiguous() for x in given),
+    "gpt2": lambda x: (x[:, :-3].contiguous(),),
+    "mlp": lambda x: (torch.cat([x, x, x]),),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_that_take_turns_ask_for_nothing(name, tmp_path):
+    model, inputs = small(name)
+    with torch.no_grad():
+        captured = cfx.capture(model, *inputs)
+    check(captured, [inputs, SIZES[name](*inputs)], tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ("mlp", "resnet18", "mobilenet_v3", "bert"))
+def test_quantized_models_ask_for_nothing(name, tmp_path):
+    from cfx import quantize
+
+    model, inputs = small(name)
+    with torch.no_grad():
+        prepared = quantize.prepare_fx(cfx.capture(model, *inputs),
+                                       quantize.get_default_qconfig_mapping(), inputs)
+        prepared(*inputs)
+        quantized = quantize.convert_fx(prepared)
+    check(quantized, [inputs], tmp_path)

@@ -7,7 +7,9 @@ which value: {"keys": [Kept, Kept], "length": Kept}. The graphs of one module sh
 """
 import contextlib
 import copy
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, NamedTuple
 
@@ -162,6 +164,25 @@ def _rebuild(parts: list[Part], state: dict[str, Any], attributes: dict[str, Any
     return made._freeze(precision=frozen, append=append) if frozen else made
 
 
+_locks: Any = weakref.WeakSet()
+
+
+def _new_lock() -> Any:
+    lock = threading.Lock()
+    _locks.add(lock)
+    return lock
+
+
+def _free_locks() -> None:
+    """In the child of a fork: threads that held them are not there to give them back."""
+    for lock in _locks:
+        lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_locks)
+
+
 class LoweredCapture(Lowered):
     """A captured model in C, with the graphs that the captured module has for its mode.
 
@@ -180,7 +201,7 @@ class LoweredCapture(Lowered):
         self._bind = self._members[0].boundary.parameters.bind
         # most modules have one graph, and change nothing: their calls have nothing to choose
         self._only = None if others or attributes else self._members[0]
-        self._turns: Any = threading.Lock() if attributes else contextlib.nullcontext()
+        self._turns: Any = _new_lock() if attributes else contextlib.nullcontext()
         self.attributes = Attributes(attributes)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:

@@ -10,6 +10,7 @@ import torch
 from .._core import Comparison as _Comparison
 from ..checking import _need_graph_module, _run
 from ..node import Node
+from .specs import is_observer
 
 __all__ = ["Closeness", "Comparison", "Layer", "compare"]
 
@@ -135,7 +136,8 @@ def keep_within(prepared: Any, convert: Callable[[list[str]], Any], keep: Iterab
     layer that adds most is kept in float, again and again."""
     calls = list(_calls(data))
     model, kept = copy.deepcopy(prepared), list(keep)
-    names = {node.name for node in prepared.graph.nodes}
+    observers = {node.name for node in prepared.graph.nodes if node.op == "call_module"
+                 and is_observer(prepared.get_submodule(str(node.target)))}  # fmt: skip
     while True:
         quantized = convert(kept)
         both = _SideBySide(model, quantized)
@@ -147,8 +149,7 @@ def keep_within(prepared: Any, convert: Callable[[list[str]], Any], keep: Iterab
                              "compared, because they are not tensors of floating-point numbers")
         if result[2] <= max_error:
             return quantized
-        worst = both.core.worst_own({*kept, *(row[0] for row in both.core.rows()
-                                              if row[0] not in names)})  # fmt: skip
+        worst = both.core.worst_own({*kept, *observers})
         if worst is None or not worst[1] > 0:
             raise ValueError(f"the results are {result[2]:.3g} off, and no other layer can be kept "
                              f"in float to come to max_error={max_error:g}")

@@ -1,47 +1,11 @@
 """The Python side of preparing and converting: makes observers, and asks them."""
-import re
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from .._core import _get_qualified_name
-from .specs import Spec, config_row, is_observer, spec_of, weight_spec_of
+from .specs import Spec, is_observer, spec_of, weight_spec_of
 from .training import trained_layer
-
-Rule = tuple[str, str | None, str | None, int, Any]
-
-
-def type_name(kind: Any) -> str:
-    """A class, function or method (a str) by the name that the rules know it by."""
-    if isinstance(kind, str):
-        return kind
-    if isinstance(kind, type):
-        public = getattr(torch.nn, kind.__name__, None) is kind
-        return f"torch.nn.{kind.__name__}" if public else f"{kind.__module__}.{kind.__qualname__}"
-    return _get_qualified_name(kind)
-
-
-def rules_of(mapping: Any) -> Iterator[Rule]:
-    """The rules of a QConfigMapping, for the core."""
-    rows: dict[int, Any] = {}
-
-    def row(qconfig: Any) -> Any:
-        if id(qconfig) not in rows:
-            rows[id(qconfig)] = config_row(qconfig)
-        return rows[id(qconfig)]
-
-    yield "global", None, None, 0, row(mapping.global_qconfig)
-    for kind, qconfig in mapping.object_type_qconfigs.items():
-        yield "type", None, type_name(kind), 0, row(qconfig)
-    for regex, qconfig in mapping.module_name_regex_qconfigs.items():
-        yield "regex", regex, None, 0, row(qconfig)
-    for name, qconfig in mapping.module_name_qconfigs.items():
-        yield "name", name, None, 0, row(qconfig)
-    for (name, kind, index), qconfig in mapping.module_name_object_type_order_qconfigs.items():
-        yield "order", name, type_name(kind), index, row(qconfig)
-
 
 def _device_of(module: torch.nn.Module) -> torch.device | None:
     for tensor in (*module.parameters(), *module.buffers()):
@@ -116,9 +80,6 @@ class Host:
         layer = trained_layer(self._at(path), self._at(norm) if norm else None, qconfig)
         self._put(path, layer if self.device is None else layer.to(self.device))
 
-    def matches(self, regex: str, name: str) -> bool:
-        return re.match(regex, name) is not None
-
 
 def _scales_of(observer: Any) -> tuple[Any, Any] | str:
     if not _has_seen(observer):
@@ -128,6 +89,6 @@ def _scales_of(observer: Any) -> tuple[Any, Any] | str:
         scale, zero = observer.calculate_qparams()[:2]
     if not bool(torch.isfinite(scale).all()):
         return "it has observed values that are not finite"
-    if spec_of(observer)[4] == 0:
+    if spec_of(observer).get("per", "tensor") == "tensor":
         return float(scale), int(zero)
     return scale.detach().to(torch.float32), zero.detach().to(torch.int64)

@@ -7,9 +7,10 @@ import torch
 
 from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
-from .errors import first_beyond, results_of
-from .host import Host, rules_of
-from .specs import is_observer
+from .comparing import keep_within
+from .host import Host
+from .rules import rules_of
+from .specs import config_of, is_observer
 from .training import to_float
 
 __all__ = ["fuse_fx", "prepare_fx", "prepare_qat_fx", "convert_fx"]
@@ -101,7 +102,7 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
 def _prepare(model: Any, mapping: Any, config: Any, training: bool,
              every: bool | None) -> GraphModule:  # fmt: skip
     config = _from_config(config, "PrepareCustomConfig")
-    rules = list(rules_of(_mapping_of(mapping)))
+    rules = rules_of(_mapping_of(mapping), config_of)
     captured = isinstance(model, GraphModule)
     gm = _graph_module(model, config)
     if captured:  # what works in place would change what was observed before; all is one dtype
@@ -152,21 +153,16 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
     """Returns a copy of a prepared and calibrated model in the reference form: integers between
     operators, int8 weights, float arithmetic. `cfx.compile` makes integer arithmetic of it.
 
-    The nodes named in `keep` stay float, and with `max_error` those whose result is further off
-    than that on the `samples` (a list of tuples of inputs): the norm of the difference, divided by
-    that of the float result. `result.meta["left_in_float"]` lists all that do, with the reason."""
+    The nodes named in `keep` stay float. With `max_error`, more do until the results of the model
+    on `samples` (a list of tuples of inputs) are at most that far off: the norm of the difference,
+    divided by that of the float result. `result.meta["left_in_float"]` lists all that do, with the
+    reason."""
     if max_error is None:
         return _convert(graph_module, list(keep))
     if not samples:
         raise ValueError("max_error needs samples=[(input, ...), ...], inputs to measure with")
-    kept = list(keep)
-    wanted = [results_of(graph_module, sample) for sample in samples]
-    while True:
-        converted = _convert(graph_module, kept)
-        worse = first_beyond(converted, samples, wanted, max_error, kept)
-        if not worse:
-            return converted
-        kept += worse
+    return keep_within(graph_module, lambda kept: _convert(graph_module, kept), keep, samples,
+                       max_error)  # fmt: skip
 
 
 def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:

@@ -4,6 +4,7 @@ Configurations of torch.ao.quantization do as well as ours: they are told by the
 classes and by their attributes, and torch.ao is never imported.
 """
 import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -104,9 +105,9 @@ def _config(qconfig: Any) -> tuple[Any, Any, Any] | None:
     return qconfig, spec_of(qconfig.activation), spec_of(qconfig.weight)
 
 
-def rules_of(mapping: Any) -> Rules:
+def rules_of(mapping: Any, specs: Callable[[Any], Any] = _config) -> Rules:
     """The core's rules of a QConfigMapping, ours or torch.ao's, or of such a dict. What they find
-    is the QConfig itself."""
+    is the QConfig itself; `specs` says what the core knows of it."""
     if isinstance(mapping, dict):
         from .qconfig_mapping import QConfigMapping
         mapping = QConfigMapping.from_dict(mapping)
@@ -115,7 +116,7 @@ def rules_of(mapping: Any) -> Rules:
 
     def config(qconfig: Any) -> Any:
         if id(qconfig) not in made:
-            made[id(qconfig)] = _config(qconfig)
+            made[id(qconfig)] = specs(qconfig)
         return made[id(qconfig)]
 
     rules.set_global(config(mapping.global_qconfig))

@@ -1,12 +1,9 @@
-"""What an observer gives, as the core's passes see it: a plain tuple for each observer."""
+"""What an observer gives, as the core's passes see it: a dict of the spec's fields."""
 from typing import Any
 
 import torch
 
-NOTHING, MIN_MAX, MOVING_AVERAGE, HISTOGRAM, PERCENTILE, FIXED, EACH_RUN, AS_INPUT = range(8)
-PER_TENSOR, PER_CHANNEL, PER_GROUP = range(3)
-
-Spec = tuple[int, torch.dtype, int, int, int, int, int, bool, float]
+Spec = dict[str, Any]
 
 # PyTorch's quantized dtypes say how a tensor is stored; here it is integers.
 _STORED = {"torch.quint8": torch.uint8, "torch.qint8": torch.int8, "torch.qint32": torch.int32,
@@ -14,7 +11,7 @@ _STORED = {"torch.quint8": torch.uint8, "torch.qint8": torch.int8, "torch.qint32
 _FLOATS = (torch.float32, torch.float64, torch.bfloat16, None)
 _RANGES = {torch.uint8: (0, 255), torch.int8: (-128, 127), torch.int16: (-32768, 32767),
            torch.int32: (-(2**31), 2**31 - 1)}  # fmt: skip
-_NO_SPEC: Spec = (NOTHING, torch.float32, 0, 0, PER_TENSOR, 0, 0, False, 0.0)
+_NO_SPEC: Spec = {"observer": "nothing", "dtype": torch.float32}
 
 
 def is_observer(module: Any) -> bool:
@@ -27,23 +24,23 @@ def _observer_in(module: Any) -> Any:
     return getattr(module, "activation_post_process", module)
 
 
-def _kind(module: Any, dtype: torch.dtype | None) -> int:
+def _kind(module: Any, dtype: torch.dtype | None) -> str:
     name = type(_observer_in(module)).__name__
     if name == "NoopObserver":
-        return NOTHING
+        return "nothing"
     if name == "ReuseInputObserver":
-        return AS_INPUT
+        return "as_input"
     if getattr(module, "is_dynamic", False):
-        return EACH_RUN
+        return "each_run"
     if dtype in _FLOATS:
-        return NOTHING
-    return FIXED if name == "FixedQParamsObserver" else MIN_MAX
+        return "nothing"
+    return "fixed" if name == "FixedQParamsObserver" else "min_max"
 
 
-def _per(scheme: Any, module: Any) -> int:
+def _per(scheme: Any, module: Any) -> str:
     if getattr(module, "group_size", 0) or "group" in str(scheme):
-        return PER_GROUP
-    return PER_CHANNEL if "per_channel" in str(scheme) else PER_TENSOR
+        return "group"
+    return "channel" if "per_channel" in str(scheme) else "tensor"
 
 
 def spec_of(module: Any) -> Spec:
@@ -51,18 +48,19 @@ def spec_of(module: Any) -> Spec:
     dtype = getattr(module, "dtype", torch.quint8)
     dtype = _STORED.get(str(dtype), dtype)
     kind = _kind(module, dtype)
-    if kind != NOTHING and dtype == torch.float16:
-        return (kind if kind == EACH_RUN else MIN_MAX, dtype, 0, 0, PER_TENSOR, 0, 0, False, 0.0)
-    if kind == NOTHING:
+    if kind != "nothing" and dtype == torch.float16:
+        return {"observer": kind if kind == "each_run" else "min_max", "dtype": dtype}
+    if kind == "nothing":
         return _NO_SPEC
     low, high = _RANGES.get(dtype, (0, 255))
     inner = _observer_in(module)
     low, high = _first(module, inner, "quant_min", low), _first(module, inner, "quant_max", high)
     scheme = getattr(module, "qscheme", None) or getattr(inner, "qscheme", "")
     eps = _first(module, inner, "eps", torch.finfo(torch.float32).eps)
-    return (kind, dtype, int(low), int(high), _per(scheme, inner),
-            int(_first(module, inner, "ch_axis", 0)), int(getattr(inner, "group_size", 0)),
-            "symmetric" in str(scheme), float(eps))  # fmt: skip
+    return {"observer": kind, "dtype": dtype, "low": int(low), "high": int(high),
+            "per": _per(scheme, inner), "axis": int(_first(module, inner, "ch_axis", 0)),
+            "group": int(getattr(inner, "group_size", 0)), "symmetric": "symmetric" in str(scheme),
+            "eps": float(eps)}  # fmt: skip
 
 
 def _first(module: Any, inner: Any, name: str, otherwise: Any) -> Any:
@@ -76,11 +74,11 @@ def _first(module: Any, inner: Any, name: str, otherwise: Any) -> Any:
 def weight_spec_of(module: Any) -> Spec:
     """Likewise of weights: those in float16 are rounded once."""
     spec = spec_of(module)
-    return (EACH_RUN, *spec[1:]) if spec[1] == torch.float16 else spec
+    return {**spec, "observer": "each_run"} if spec["dtype"] == torch.float16 else spec
 
 
-def config_row(qconfig: Any) -> tuple[Spec, Spec, Any] | None:
-    """(activation, weight, qconfig) for the core; None if everything stays float."""
+def config_of(qconfig: Any) -> tuple[Any, Spec, Spec] | None:
+    """(qconfig, activation, weight) for the core's rules; None if everything stays float."""
     if qconfig is None:
         return None
-    return spec_of(qconfig.activation()), weight_spec_of(qconfig.weight()), qconfig
+    return qconfig, spec_of(qconfig.activation()), weight_spec_of(qconfig.weight())

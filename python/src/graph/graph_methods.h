@@ -92,7 +92,7 @@ PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
 PyObject *graph_merge_modes(PyGraph *self, PyObject *args);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);
 
-/* quantize.c */
+/* quantize/prepare.c */
 PyObject *graph_quantize_prepare(PyGraph *self, PyObject *args);
 PyObject *graph_quantize_convert(PyGraph *self, PyObject *args);
 

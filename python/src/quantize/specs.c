@@ -6,6 +6,7 @@ static const char *const kinds[] = {
     [CFX_OBSERVE_MOVING_AVERAGE] = "moving_average",
     [CFX_OBSERVE_HISTOGRAM] = "histogram", [CFX_OBSERVE_PERCENTILE] = "percentile",
     [CFX_OBSERVE_FIXED] = "fixed",         [CFX_OBSERVE_EACH_RUN] = "each_run",
+    [CFX_OBSERVE_AS_INPUT] = "as_input",
 };
 static const char *const pers[] = {
     [CFX_PER_TENSOR] = "tensor", [CFX_PER_CHANNEL] = "channel", [CFX_PER_GROUP] = "group",

@@ -114,10 +114,9 @@ typedef struct plain {
 static bool one_number(cfxi_import_call *c, size_t i, double *out)
 {
     const cfx_tensor *t = cfxi_import_has(c, i) ? cfxi_import_known(c, i) : NULL;
-    *out = 0;
-    if (t && cfx_tensor_numel(t) == 1)
-        *out = cfxi_tensor_load_float(cfx_tensor_dtype(t), cfx_tensor_data((cfx_tensor *)t));
-    return t || !cfxi_import_has(c, i);
+    const bool one = t && cfx_tensor_numel(t) == 1;
+    *out = one ? cfxi_tensor_load_float(cfx_tensor_dtype(t), cfx_tensor_data((cfx_tensor *)t)) : 0;
+    return one || !cfxi_import_has(c, i);
 }
 
 /* Whether the node is plain; `type` is the integers', of ONNX. */
@@ -138,6 +137,8 @@ static bool read_plain(cfxi_import_call *c, int64_t type, plain *p)
     }
     if (p->number) {
         p->known = one_number(c, 1, &p->scale) && one_number(c, 2, &zero);
+        if (!(zero >= p->r->least && zero <= p->r->most))  /* a float that is too large, or NaN */
+            return false;
         p->zero = (int64_t)zero;
         return !p->known || (p->scale > 0 && p->scale < 1e30 && p->scale > 1e-30);
     }

@@ -113,6 +113,21 @@ TEST(layers_whose_weights_alone_are_integers)
     }
 }
 
+/* A file may say any number. */
+TEST(groups_longer_than_a_row)
+{
+    const int64_t sizes[] = {2, 45};
+    cfx_state *weights = cfx_state_new(NULL, NULL);
+    add_bytes(weights, "w", CFX_DTYPE_INT8, 33, 45, -9, 20);
+    WEIGHT(weights, "s", 33, 1);
+    add_bytes(weights, "z", CFX_DTYPE_INT8, 33, 1, 0, 1);
+    WEIGHT(weights, "b", 33);
+    CHECK_INT_EQ(1, check_plan(WEIGHTS CALL("l", "weight_linear", "%x, %w, %s, %z, %b, "
+                                            "9223372036854775807, 0") OUTPUT("%l"),
+                               weights, sizes, 2));
+    cfx_state_free(weights);
+}
+
 /* A program on a runtime, planned or not, of one input. */
 static cfx_datum run_on(const cfx_runtime_options *o, const char *text, const cfx_state *weights,
                         bool planned, cfx_datum x)

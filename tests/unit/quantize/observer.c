@@ -541,6 +541,15 @@ static void load_fails(cfx_observer *o, cfx_status want, const char *name, cfx_d
     cfx_state_free(state);
 }
 
+/* Counts without a range would come up in the histogram of what is observed later. */
+TEST(states_with_counts_but_no_range)
+{
+    cfx_observer *o = observer(spec_of(CFX_OBSERVE_HISTOGRAM));
+    load_fails(o, CFX_OK, "histogram", CFX_DTYPE_FLOAT32, 2048, 0);
+    load_fails(o, CFX_E_VALUE, "histogram", CFX_DTYPE_FLOAT32, 2048, 5);
+    cfx_observer_free(o);
+}
+
 TEST(states_that_do_not_belong)
 {
     cfx_error err = {0};

@@ -328,6 +328,35 @@ TEST(observers_that_saw_nothing_are_an_error)
     cfx_graph_release(g);
 }
 
+static cfx_status no_spec(void *ctx, const char *path, cfx_quantize_spec *spec, cfx_error *err)
+{
+    (void)ctx, (void)spec;
+    return cfx_error_set(err, CFX_E_HOST, "no answer for '%s'", path);
+}
+
+/* "I cannot tell" is not "it is no observer". */
+TEST(a_host_that_fails_is_an_error)
+{
+    fake_tree tree = usual_tree();
+    fake_quantizer q = {.tree = &tree};
+    const cfx_module_tree modules = fake_modules(&tree);
+    const cfx_qconfig config = usual_config();
+    cfx_quantize_host failing = host_of(&q);
+    cfx_error err = {0};
+    failing.spec = no_spec;
+    cfx_graph *g = parsed(usual, NULL, NULL);
+    cfx_qrules *rules = cfx_qrules_new(NULL, NULL);
+    CHECK_INT_EQ(CFX_E_HOST, cfx_graph_prepare(g, &modules, &failing, rules, NULL, &err));
+    CHECK_STR_EQ("no answer for 'fc'", err.message);
+    CHECK_INT_EQ(CFX_OK, prepare(g, &q, &config, NULL, NULL));
+    const size_t size = cfx_graph_size(g);
+    CHECK_INT_EQ(CFX_E_HOST, cfx_graph_convert(g, &modules, &failing, NULL, &err));
+    CHECK(strstr(err.message, "no answer for "));
+    CHECK_INT_EQ((long)size, (long)cfx_graph_size(g));
+    cfx_qrules_free(rules);
+    cfx_graph_release(g);
+}
+
 TEST(ranges_of_each_run)
 {
     fake_tree tree = usual_tree();

@@ -299,3 +299,43 @@ TEST(windows)
         drop_all(args, 6);
     }
 }
+
+/* More elements than 32 bits can sum up. They are the same eight ones, again and again. */
+static cfx_datum many(int64_t rows)
+{
+    const int64_t eight[] = {1, 8, 1, 1}, sizes[] = {1, 8, 1, rows}, strides[] = {0, 1, 0, 0};
+    cfx_tensor *few = cfx_tensor_new(CFX_DTYPE_UINT8, eight, 4, NULL, NULL);
+    memset(cfx_tensor_data(few), 255, 8);
+    cfx_tensor *all = cfx_tensor_view(few, CFX_DTYPE_UINT8, sizes, strides, 4, 0, NULL);
+    cfx_tensor_release(few);
+    return cfx_datum_tensor(all);
+}
+
+static void check_all_255(cfx_operator op, const cfx_datum *args, size_t n)
+{
+    cfx_runtime *rt = cfx_runtime_new(&(cfx_runtime_options){.threads = 1}, NULL);
+    cfx_datum y = cfx_operator_run(rt, op, args, n, NULL);
+    CHECK_INT_EQ(8, cfx_tensor_numel(y.as.tensor));
+    for (int64_t i = 0; i < 8; i++)
+        CHECK_INT_EQ(255, element(y.as.tensor, (int64_t[]){0, i, 0, 0}));
+    cfx_datum_release(y);
+    cfx_runtime_free(rt);
+}
+
+TEST(sums_beyond_32_bits)
+{
+    const form f = {CFX_DTYPE_UINT8, 1, 0, 0, 255};
+    const int64_t rows = 8500000, last_dim = 3;
+    const int64_t kernel[] = {1, rows}, ones[] = {1, 1}, none[] = {0, 0};
+    cfx_datum mean[10] = {many(rows), cfx_datum_float(1), cfx_datum_int(0), int_list(&last_dim, 1),
+                          cfx_datum_bool(true)};
+    put_form(mean + 5, &f);
+    check_all_255(CFX_OPID_integer_mean, mean, 10);
+    cfx_datum pool[14] = {many(rows), cfx_datum_float(1), cfx_datum_int(0), int_list(kernel, 2),
+                          int_list(ones, 2), int_list(none, 2), cfx_datum_bool(false),
+                          cfx_datum_bool(true), cfx_datum_scalar(CFX_DATUM_NONE, 0)};
+    put_form(pool + 9, &f);
+    check_all_255(CFX_OPID_integer_avg_pool, pool, 14);
+    drop_all(mean, 4);
+    drop_all(pool, 6);
+}

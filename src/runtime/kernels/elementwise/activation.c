@@ -224,20 +224,19 @@ cfx_status cfxi_kernel_prelu(cfxi_call *c)
 cfx_status cfxi_rule_glu(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
-    int64_t sizes[CFX_MAX_DIMS];
+    cfx_tensor half = *x;
     size_t dim;
     if (x->ndim == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "glu does not support 0-dimensional tensors");
     CFX_TRY(cfxi_elementwise_takes(c, (cfx_dtype)x->dtype, CFXI_FLOATS));
     CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
-    memcpy(sizes, x->size, sizeof sizes);
-    int64_t odd = cfx_dim_mod(c->dims, sizes[dim], 2, c->err);
+    int64_t odd = cfx_dim_mod(c->dims, x->size[dim], 2, c->err);
     if (!cfxi_rt_same_size(c, odd, 0))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "Halving dimension must be even, but dimension %zu is size %lld", dim,
-                         (long long)sizes[dim]);
-    sizes[dim] = cfx_dim_div(c->dims, sizes[dim], 2, c->err);
-    return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, sizes, x->ndim);
+                         (long long)x->size[dim]);
+    half.size[dim] = cfx_dim_div(c->dims, x->size[dim], 2, c->err);
+    return cfxi_rt_result_like(c, 0, (cfx_dtype)x->dtype, &half);
 }
 
 cfx_status cfxi_kernel_glu(cfxi_call *c)

@@ -112,7 +112,10 @@ cfx_status cfxi_rule_masked_fill(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "masked_fill_ only supports a 0-dimensional value tensor, "
                          "but got tensor with %u dimension(s).", value->ndim);
     CFX_TRY(check_value(c, both[0], value));
-    return cfxi_rt_result_broadcast(c, 0, cfx_tensor_dtype(both[0]), both, 2);
+    int64_t sizes[CFX_MAX_DIMS];
+    size_t ndim;
+    CFX_TRY(cfxi_rt_broadcast(c, both, 2, sizes, &ndim));  /* contiguous, whatever `self` is */
+    return cfxi_rt_result(c, 0, cfx_tensor_dtype(both[0]), sizes, ndim);
 }
 
 cfx_status cfxi_kernel_masked_fill(cfxi_call *c)

@@ -7,7 +7,7 @@
 #ifndef CFXI_LINALG_IMPL_H
 #define CFXI_LINALG_IMPL_H
 
-#include "runtime/runtime_impl.h"
+#include "product_impl.h"
 
 #include <complex.h>
 
@@ -36,10 +36,6 @@ cfx_dtype cfxi_linalg_real_type(cfx_dtype d);
 static inline int64_t cfxi_linalg_rows(const cfx_tensor *t) { return t->size[t->ndim - 2]; }
 static inline int64_t cfxi_linalg_columns(const cfx_tensor *t) { return t->size[t->ndim - 1]; }
 
-/* How many matrices `out` has, and where number `index` of `t` begins, whose batch is broadcast to
- * out's. */
-int64_t cfxi_linalg_matrix_count(const cfx_tensor *out);
-char *cfxi_linalg_matrix_at(const cfx_tensor *t, const cfx_tensor *out, int64_t index);
 /* A matrix to and from row-major memory. */
 void cfxi_linalg_matrix_load(const cfx_tensor *t, const char *at, cfxi_z *a);
 void cfxi_linalg_matrix_store(const cfx_tensor *t, char *at, const cfxi_z *a);

@@ -40,6 +40,10 @@ static inline cfx_tensor cfxi_linalg_shown(const cfx_tensor *t)
     memcpy(&shown, t, sizeof shown);
     return shown;
 }
+/* How many matrices `out` has, and where number `index` of `t` begins, whose batch is broadcast to
+ * out's. (linalg.c) */
+int64_t cfxi_linalg_matrix_count(const cfx_tensor *out);
+char *cfxi_linalg_matrix_at(const cfx_tensor *t, const cfx_tensor *out, int64_t index);
 /* Inserts a dimension of size 1 before dimension `dim`. */
 void cfxi_linalg_unsqueeze(cfx_tensor *t, size_t dim);
 

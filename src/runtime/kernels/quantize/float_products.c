@@ -177,7 +177,7 @@ static float weigh(const weight_product *p, int64_t n, const float *x)
         for (int64_t k = from; k < to; k++) {
             const int64_t v = p->packed ? load_int4(w, k, step)
                                         : cfxi_integer_load(p->is_signed, w + k * step);
-            const float real = (float)(v - zero) * scale;
+            const float real = (float)((double)v - (double)zero) * scale;
             const float term = real * x[k];
             sum += term;
         }

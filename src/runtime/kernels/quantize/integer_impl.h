@@ -116,8 +116,9 @@ static inline void cfxi_integer_put(const cfxi_integer_store *s, void *at, float
 }
 static inline cfxi_integer_store cfxi_integer_store_of(const cfxi_call *c, size_t first)
 {
-    return (cfxi_integer_store){cfxi_rt_result_at(c, 0)->dtype == CFX_DTYPE_FLOAT32,
-                                cfxi_integer_range_of(c, first)};
+    if (cfxi_rt_result_at(c, 0)->dtype == CFX_DTYPE_FLOAT32)
+        return (cfxi_integer_store){.floats = true};  /* the range may be anything */
+    return (cfxi_integer_store){false, cfxi_integer_range_of(c, first)};
 }
 /* The scale of the result: 1 if it is float32. */
 static inline double cfxi_integer_scale_of(const cfxi_call *c, size_t first)

@@ -30,6 +30,7 @@ typedef struct mean {
 } mean;
 
 enum {
+    MOST_TERMS = INT32_MAX / 255,  /* that 32 bits can sum up, as vectors do */
     BLOCK = 512,           /* sums at a time */
     LEAST = 8,             /* elements that are worth a vector */
     WORK = 1 << 13,        /* elements that are worth another thread, */
@@ -124,6 +125,8 @@ cfx_status cfxi_kernel_integer_mean(cfxi_call *c)
             count *= x->size[d];
             add_dimension(&m, x->size[d], x->stride[d]);
         }
+    if (count > MOST_TERMS)
+        m.rows = NULL;
     m.factor = (float)(in.scale / (cfxi_rt_float(c, MEAN_RESULT) * (double)count));
     show_firsts(x, mask, cfxi_rt_result_at(c, 0), &first);
     const cfx_tensor *operands[] = {cfxi_rt_result_at(c, 0), &first};
@@ -279,6 +282,8 @@ static cfx_status read_pool(cfxi_call *c, pool *p)
     CFX_TRY(cfxi_rt_window_ints(c, KERNEL, n, 1, NULL, "kernel_size", p->kernel));
     CFX_TRY(cfxi_rt_window_ints(c, STRIDE, n, 1, p->kernel, "stride", p->stride));
     CFX_TRY(cfxi_rt_window_ints(c, PADDING, n, 0, NULL, "padding", p->pad));
+    if ((double)p->kernel[0] * (double)p->kernel[1] * (double)p->kernel[2] > MOST_TERMS)
+        p->rows = NULL;
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         const bool is_there = d + n >= CFXI_SPATIAL;
         const size_t at = in.t->ndim + d - CFXI_SPATIAL;

@@ -206,18 +206,6 @@ typedef struct product {
     cfxi_integer_store store;
 } product;
 
-/* Where matrix number `i` of the result begins in `t`, whose batches are broadcast. */
-static char *matrix_at(const cfx_tensor *t, const cfx_tensor *y, int64_t i)
-{
-    char *at = t->data;
-    for (size_t d = y->ndim - 2u; d-- > 0; i /= y->size[d]) {
-        const size_t skip = y->ndim - t->ndim;
-        if (d >= skip && t->size[d - skip] != 1)
-            at += i % y->size[d] * t->stride[d - skip];
-    }
-    return at;
-}
-
 /* `rows` products are added to each sum. */
 static void add_products(const product *p, const char *a, const char *b, int64_t rows,
                          int64_t columns, int64_t *sums)
@@ -241,8 +229,8 @@ static void product_rows(void *ctx, int64_t begin, int64_t end)
     const int64_t *as = p->a->stride + p->a->ndim - 2;
     const int64_t *bs = p->b->stride + p->b->ndim - 2;
     for (int64_t i = begin; i < end; i++) {
-        const char *a = matrix_at(p->a, p->y, i / p->m) + i % p->m * as[0];
-        const char *b = matrix_at(p->b, p->y, i / p->m);
+        const char *a = cfxi_linalg_matrix_at(p->a, p->y, i / p->m) + i % p->m * as[0];
+        const char *b = cfxi_linalg_matrix_at(p->b, p->y, i / p->m);
         for (int64_t n = 0; n < p->n; n += BLOCK) {
             const int64_t columns = p->n - n < BLOCK ? p->n - n : BLOCK;
             int64_t sums[BLOCK] = {0};

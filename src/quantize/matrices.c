@@ -1,4 +1,4 @@
-/* products.c - products with matrices of the model are linear layers.
+/* matrices.c - products with matrices of the model are linear layers.
  *
  *     before                                         after
  *     %w = get_attr[target=w]()                      %w = get_attr[target=w]()
@@ -145,6 +145,6 @@ cfx_status cfxi_quantize_make_layer(cfxi_prepare *p, cfx_node *n)
     const cfx_value args[] = {found.x, cfx_value_node(weight), found.bias};
     CFX_TRY(cfxi_quantize_set_call(n, "torch.nn.functional.linear", args, 3, p->err));
     cfx_node *right = found.right.as.node;
-    return right->n_users == 0 && right->op != CFX_OP_GET_ATTR ? cfx_graph_erase(p->g, right, p->err)
-                                                               : CFX_OK;
+    const bool unread = right->n_users == 0 && right->op != CFX_OP_GET_ATTR;
+    return unread ? cfx_graph_erase(p->g, right, p->err) : CFX_OK;
 }

@@ -1,11 +1,11 @@
-/* quantize.c - preparing and converting graphs of nn.Modules: a Python object makes the observers.
+/* prepare.c - preparing and converting graphs of nn.Modules: a Python object makes the observers.
  *
  * The host has observe(path, config, weight), share(path, with), spec(path), look(path, tensor),
- * scales(path), train(path, norm, config) and matches(regex, name). A spec is the tuple (observer,
- * dtype, low, high, per, axis, group, symmetric, eps); scales() returns a pair, or a text that says
- * why there is none.
+ * scales(path) and train(path, norm, config). spec() returns what spec_from_py takes, or None if
+ * there is no observer; scales() a pair, or a text that says why there is none.
  */
 #include "graph/graph_methods.h"
+#include "quantize/quantizing.h"
 #include "trace/trace.h"
 
 typedef struct quantize_host {
@@ -29,40 +29,6 @@ static cfx_status done(quantize_host *h, PyObject *result, cfx_error *err)
         return failed(err);
     Py_DECREF(result);
     return CFX_OK;
-}
-
-/* ---- specs ---------------------------------------------------------------------------------- */
-
-static bool read_dtype(PyGraph *graph, PyObject *o, cfx_dtype *dtype)
-{
-    cfx_value v = value_from_py(graph, o);
-    if (v.kind == CFX_KIND_DTYPE) {
-        *dtype = (cfx_dtype)v.as.i;
-        return true;
-    }
-    if (v.kind != CFX_KIND_INVALID)
-        PyErr_Format(PyExc_TypeError, "%R is not a dtype", o);
-    return false;
-}
-
-static bool read_spec(PyGraph *graph, PyObject *tuple, cfx_quantize_spec *spec)
-{
-    PyObject *dtype;
-    int observer, per, symmetric;
-    long long low, high, axis, group;
-    *spec = (cfx_quantize_spec){.eps = 0};
-    if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "iOLLiLLpd:spec", &observer, &dtype, &low, &high, &per, &axis,
-                          &group, &symmetric, &spec->eps))
-        return false;
-    spec->observer = (cfx_observer_kind)observer;
-    spec->per = (cfx_quantize_per)per;
-    spec->low = low;
-    spec->high = high;
-    spec->axis = axis;
-    spec->group = group;
-    spec->symmetric = symmetric;
-    return read_dtype(graph, dtype, &spec->dtype);
 }
 
 /* ---- the host ------------------------------------------------------------------------------- */
@@ -92,15 +58,15 @@ static cfx_status train(void *ctx, const char *path, const char *norm, const cfx
 static cfx_status find_spec(void *ctx, const char *path, cfx_quantize_spec *spec, cfx_error *err)
 {
     quantize_host *h = ctx;
-    PyObject *tuple = PyObject_CallMethod(h->object, "spec", "s", path);
-    if (!tuple)
+    PyObject *dict = PyObject_CallMethod(h->object, "spec", "s", path);
+    if (!dict)
         return failed(err);
     cfx_status status = CFX_OK;
-    if (tuple == Py_None)
+    if (dict == Py_None)
         status = cfx_error_set(err, CFX_E_KEY, "'%.200s' is not an observer", path);
-    else if (!read_spec(h->graph, tuple, spec))
+    else if (!spec_from_py(h->view.st, dict, spec))
         status = failed(err);
-    Py_DECREF(tuple);
+    Py_DECREF(dict);
     return status;
 }
 
@@ -143,15 +109,6 @@ static cfx_status scales(void *ctx, cfx_graph *g, const char *path, cfx_value *s
     return status;
 }
 
-static cfx_status matches(void *ctx, const char *regex, const char *name, bool *is, cfx_error *err)
-{
-    PyObject *answer = PyObject_CallMethod(ctx, "matches", "ss", regex, name);
-    const int truth = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    *is = truth > 0;
-    return truth < 0 ? failed(err) : CFX_OK;
-}
-
 static void add_left(void *ctx, const cfx_node *n, const char *why)
 {
     PyObject *list = ((quantize_host *)ctx)->left;
@@ -181,58 +138,6 @@ static PyObject *host_end(quantize_host *h, cfx_status status, cfx_error *err)
     return PyErr_Occurred() && status == CFX_OK ? NULL : raise_cfx(err);
 }
 
-/* ---- rules ---------------------------------------------------------------------------------- */
-
-static cfx_status add_rule(cfx_qrules *rules, const char *kind, const char *name, const char *type,
-                           Py_ssize_t index, const cfx_qconfig *config, cfx_error *err)
-{
-    if (strcmp(kind, "global") == 0)
-        return cfx_qrules_set_global(rules, config, err);
-    if (strcmp(kind, "type") == 0)
-        return cfx_qrules_set_type(rules, type, config, err);
-    if (strcmp(kind, "name") == 0)
-        return cfx_qrules_set_name(rules, name, config, err);
-    if (strcmp(kind, "regex") == 0)
-        return cfx_qrules_set_regex(rules, name, config, err);
-    return cfx_qrules_set_order(rules, name, type, (size_t)index, config, err);
-}
-
-/* A rule is (kind, name, type, index, None or (activation, weight, object)). */
-static bool read_rule(PyGraph *self, cfx_qrules *rules, PyObject *row, cfx_error *err)
-{
-    const char *kind, *name, *type;
-    Py_ssize_t index;
-    PyObject *given, *activation, *weight, *object;
-    cfx_qconfig config;
-    if (!PyTuple_Check(row) ||
-        !PyArg_ParseTuple(row, "szznO:rule", &kind, &name, &type, &index, &given))
-        return false;
-    if (given != Py_None) {
-        if (!PyTuple_Check(given) ||
-            !PyArg_ParseTuple(given, "OOO:config", &activation, &weight, &object) ||
-            !read_spec(self, activation, &config.activation) ||
-            !read_spec(self, weight, &config.weight))
-            return false;
-        config.host = object;
-    }
-    return add_rule(rules, kind, name, type, index, given == Py_None ? NULL : &config, err) ==
-           CFX_OK;
-}
-
-static cfx_qrules *read_rules(PyGraph *self, PyObject *rows, PyObject *object, cfx_error *err)
-{
-    cfx_qrules *rules = cfx_qrules_new(cfx_graph_allocator(self->g), err);
-    bool fine = rules && PyList_Check(rows) &&
-                cfx_qrules_set_matcher(rules, matches, object, err) == CFX_OK;
-    for (Py_ssize_t i = 0; fine && i < PyList_GET_SIZE(rows); i++)
-        fine = read_rule(self, rules, PyList_GET_ITEM(rows, i), err);
-    if (!fine) {
-        cfx_qrules_free(rules);
-        return NULL;
-    }
-    return rules;
-}
-
 /* ---- methods of Graph ----------------------------------------------------------------------- */
 
 enum { MOST_PLACES = 64 };
@@ -255,18 +160,18 @@ static Py_ssize_t read_places(PyObject *list, size_t places[MOST_PLACES])
  * reason)] of what stays float. */
 PyObject *graph_quantize_prepare(PyGraph *self, PyObject *args)
 {
-    PyObject *module, *object, *rows, *inputs;
+    PyObject *module, *object, *given, *inputs;
     int training, every;
     size_t places[MOST_PLACES];
     cfx_error err = {0};
     quantize_host h;
-    if (!PyArg_ParseTuple(args, "OOOppO:_quantize_prepare", &module, &object, &rows, &training,
+    if (!PyArg_ParseTuple(args, "OOOppO:_quantize_prepare", &module, &object, &given, &training,
                           &every, &inputs))
         return NULL;
     const Py_ssize_t n = read_places(inputs, places);
-    cfx_qrules *rules = n < 0 ? NULL : read_rules(self, rows, object, &err);
+    const cfx_qrules *rules = n < 0 ? NULL : rules_from_py(self->st, given);
     if (!rules)
-        return PyErr_Occurred() ? NULL : raise_cfx(&err);
+        return NULL;
     cfx_status status = CFX_E_HOST;
     if (host_begin(self, module, object, &h)) {
         const cfx_prepare_options opts = {
@@ -276,7 +181,6 @@ PyObject *graph_quantize_prepare(PyGraph *self, PyObject *args)
         status = cfx_graph_prepare(self->g, &h.view.table, &h.table, rules, &opts, &err);
         cfx_iter_end(&here);
     }
-    cfx_qrules_free(rules);
     return host_end(&h, status, &err);
 }
 
