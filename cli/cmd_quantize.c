@@ -234,8 +234,10 @@ static cfx_status reach_error(work *w, cfx_error *err)
         cfx_status status = run_trial(w, err);
         if (status != CFX_OK)
             return status;
-        if (!cfx_comparison_result(cfx_trial_comparison(w->trial), &result) ||
-            result.error <= w->max_error)
+        if (!cfx_comparison_result(cfx_trial_comparison(w->trial), &result))
+            return cfx_error_set(err, CFX_E_VALUE, "--max-error cannot be reached: the results of "
+                                 "the model are not tensors of floating-point numbers");
+        if (result.error <= w->max_error)
             return CFX_OK;
         if (!keep_worst(w))
             return cfx_error_set(err, CFX_E_VALUE, "the results are %.3g off, and no other layer "

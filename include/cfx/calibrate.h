@@ -60,8 +60,8 @@ CFX_API cfx_module *cfx_quantize_prepare_at(cfx_at at, cfx_module *m, cfx_quanti
 
 /* A copy of a prepared module in the reference form (quantize.h). `keep` names nodes, or modules
  * with all that is in them, that stay float; NULL if `n` is 0. The scope fails with CFX_E_KEY for a
- * name that the graph does not have, with CFX_E_VALUE if something observed nothing, or infinities
- * or NaN. */
+ * name that the graph does not have, with CFX_E_VALUE if something observed nothing, or if nothing
+ * was finite; values among which some were infinite or NaN stay float. */
 CFX_API cfx_module *cfx_quantize_convert_at(cfx_at at, cfx_module *prepared,
                                             const char *const *keep, size_t n,
                                             cfx_quantize_options options);

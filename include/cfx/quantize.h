@@ -168,7 +168,8 @@ typedef struct cfx_quantize_host {
     cfx_status (*look)(void *ctx, cfx_graph *g, const char *path, cfx_value tensor,
                        cfx_error *err);
     /* The scale and zero point of what it has observed, floating values: a FLOAT and an INT for one
-     * pair, else tensors (float32, int64). CFX_E_VALUE if it has observed nothing. */
+     * pair, else tensors (float32, int64). CFX_E_VALUE if it has observed nothing,
+     * CFX_E_UNSUPPORTED if there are no integers for what it has observed: it was not finite. */
     cfx_status (*scales)(void *ctx, cfx_graph *g, const char *path, cfx_value *scale,
                          cfx_value *zero, cfx_error *err);
     /* Replaces the layer at `path` by one for training that quantizes its weights, with an observer
@@ -205,7 +206,7 @@ CFX_API cfx_status cfx_graph_prepare(cfx_graph *g, const cfx_module_tree *module
                                      const cfx_prepare_options *opts, cfx_error *err);
 
 typedef struct cfx_convert_options {
-    const char *const *keep;  /* names of nodes whose results stay float */
+    const char *const *keep;  /* names of nodes, or paths of modules, that stay float */
     size_t n_keep;
     const size_t *outputs;    /* places of results that are returned in integers */
     size_t n_outputs;
@@ -215,9 +216,10 @@ typedef struct cfx_convert_options {
 
 /* Makes the reference form of a prepared graph: observers become quantize and dequantize, layers
  * functions of dequantized weights ("fc.weight_int8", "fc.weight_scale", "fc.weight_zero").
- * `opts` may be NULL. CFX_E_VALUE, before any change, if the graph has no observers at all, or if
- * one has observed nothing, or something that is not finite; in a region, a branch that never ran,
- * such values stay float. */
+ * `opts` may be NULL. What was not finite stays float, and what was not observed in a region, a
+ * branch that never ran. Before any change CFX_E_VALUE if the graph has no observers at all, if one
+ * has observed nothing, or if nothing was finite; CFX_E_KEY for a name that the graph does not
+ * have. */
 CFX_API cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
                                      const cfx_quantize_host *host,
                                      const cfx_convert_options *opts, cfx_error *err);

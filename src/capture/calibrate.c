@@ -73,72 +73,14 @@ cfx_module *cfx_quantize_prepare_at(cfx_at at, cfx_module *m, cfx_quantize_optio
     return copy;
 }
 
-/* ---- what stays float ---------------------------------------------------------------------- */
-
-/* Whether `path` is `module`, or something in it: "layer1.0@1" is in "layer1". */
-static bool is_within(const char *path, const char *module)
-{
-    const size_t size = strlen(module);
-    return path && strncmp(path, module, size) == 0 &&
-           (path[size] == '\0' || path[size] == '.' || path[size] == '@');
-}
-
-static bool is_named(const cfx_node *n, const char *name)
-{
-    if (n->op == CFX_OP_CALL_MODULE && is_within(cfx_node_target(n, NULL, NULL), name))
-        return true;
-    for (uint32_t s = n->scope; s; s = cfx_graph_stack_outer(n->graph, s))
-        if (is_within(cfx_graph_stack_path(n->graph, s), name))
-            return true;
-    return false;
-}
-
-static cfx_status push(cfxi_vec *names, const cfx_node *n, const cfx_allocator *allocator,
-                       cfx_error *err)
-{
-    if (!cfxi_base_vec_reserve(names, 1, sizeof(char *), allocator))
-        return cfxi_base_nomem(err);
-    ((const char **)names->data)[names->size++] = cfx_node_name(n, NULL);
-    return CFX_OK;
-}
-
-static cfx_status no_such(cfx_graph *g, const char *name, cfx_error *err)
-{
-    cfx_nearest near;
-    cfx_nearest_begin(&near, name);
-    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        cfx_nearest_add(&near, cfx_node_name(n, NULL));
-        if (n->op == CFX_OP_CALL_MODULE)
-            cfx_nearest_add(&near, cfx_node_target(n, NULL, NULL));
-    }
-    return cfx_error_set(err, CFX_E_KEY, "to keep in float: the graph has no node or module "
-                         "'%.100s'%s%s%s", name, near.best ? "; did you mean '" : "",
-                         near.best ? near.best : "", near.best ? "'?" : "");
-}
-
-/* The names of the nodes that a name stands for. */
-static cfx_status find_kept(cfx_graph *g, const char *name, cfxi_vec *names,
-                            const cfx_allocator *allocator, cfx_error *err)
-{
-    const cfx_node *one = cfx_graph_find(g, name);
-    const size_t before = names->size;
-    if (one)
-        return push(names, one, allocator, err);
-    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        if (is_named(n, name))
-            CFX_TRY(push(names, n, allocator, err));
-    return names->size > before ? CFX_OK : no_such(g, name, err);
-}
-
 /* ---- converting ---------------------------------------------------------------------------- */
 
-static cfx_status convert(cfx_at at, cfx_module *m, const cfxi_vec *names,
+static cfx_status convert(cfx_at at, cfx_module *m, const char *const *keep, size_t n,
                           const cfx_quantize_options *o, cfx_error *err)
 {
     const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, m);
     const cfx_quantize_host host = cfxi_capture_quantize_host(m);
-    const cfx_convert_options how = {.keep = names->data, .n_keep = names->size, .left = o->left,
-                                     .ctx = o->ctx};
+    const cfx_convert_options how = {.keep = keep, .n_keep = n, .left = o->left, .ctx = o->ctx};
     return cfx_graph_convert(m->graph, &tree, &host, &how, err);
 }
 
@@ -146,8 +88,6 @@ cfx_module *cfx_quantize_convert_at(cfx_at at, cfx_module *prepared, const char 
                                     size_t n, cfx_quantize_options options)
 {
     cfx_error err = {0};
-    cfxi_vec names = {0};
-    cfx_status status = CFX_OK;
     if (!expect(at, prepared, "convert"))
         return NULL;
     if (!prepared->graph) {
@@ -157,14 +97,8 @@ cfx_module *cfx_quantize_convert_at(cfx_at at, cfx_module *prepared, const char 
         return NULL;
     }
     const size_t mark = at.scope->modules.size;
-    const cfx_allocator *allocator = at.scope->allocator;
-    for (size_t i = 0; status == CFX_OK && i < n; i++)
-        status = find_kept(prepared->graph, keep[i], &names, allocator, &err);
-    cfx_module *copy = status == CFX_OK ? own_copy(at, prepared) : NULL;
-    if (copy)
-        status = convert(at, copy, &names, &options, &err);
-    cfxi_base_vec_free(&names, sizeof(char *), allocator);
-    if (status != CFX_OK)
+    cfx_module *copy = own_copy(at, prepared);
+    if (copy && convert(at, copy, keep, n, &options, &err) != CFX_OK)
         cfxi_capture_scope_take(at, &err);
     else if (copy)
         cfx_transform_at(at, copy, "");  /* drops what the graph no longer names */

@@ -130,8 +130,9 @@ static cfx_status scales(void *ctx, cfx_graph *g, const char *path, cfx_value *s
     if (!w)
         return no_observer(path, err);
     if (cfx_observer_not_finite(w->observer) > 0)
-        return cfx_error_set(err, CFX_E_VALUE, "it has observed values that are not finite: %lld "
-                             "of %lld", (long long)cfx_observer_not_finite(w->observer),
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "it has observed values that are not "
+                             "finite: %lld of %lld",
+                             (long long)cfx_observer_not_finite(w->observer),
                              (long long)cfx_observer_seen(w->observer));
     CFX_TRY(cfx_observer_scales(w->observer, &s, &z, err));
     cfx_status status = CFX_OK;

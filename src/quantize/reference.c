@@ -67,7 +67,7 @@ static const cfx_node *reader_of(const cfx_node *n)
     return !value || value->op == CFX_OP_GET_ATTR ? value : cfxi_quantize_transposed(value);
 }
 
-/* Whether a layer's function reads what an observer gives as its weight. */
+/* Whether a call reads `n` as its weight. */
 static bool is_weight_of(const cfx_node *n, const cfx_node *user)
 {
     const cfxi_quantize_row *row = cfxi_quantize_find_row(cfx_node_operator(user));
@@ -75,7 +75,8 @@ static bool is_weight_of(const cfx_node *n, const cfx_node *user)
     return row && (row->modes & CFXI_QUANTIZE_LAYER) && w.kind == CFX_KIND_NODE && w.as.node == n;
 }
 
-static bool is_read_as_weight(const cfx_node *n)
+/* Whether an observer is that of a weight: some layer's function reads it as such. */
+static bool is_weight(const cfx_node *n)
 {
     for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u))
         if (is_weight_of(n, cfx_use_user(u)))
@@ -83,7 +84,14 @@ static bool is_read_as_weight(const cfx_node *n)
     return false;
 }
 
-static bool is_weight(const cfx_node *n) { return reader_of(n) && is_read_as_weight(n); }
+/* Whether it is a weight of the model, not one that the model computes. */
+static bool is_stored_weight(const cfx_node *n) { return reader_of(n) && is_weight(n); }
+
+static cfxi_weight weight_of(const cfx_node *n)
+{
+    const cfx_node *reader = reader_of(n);
+    return (cfxi_weight){cfxi_quantize_path(reader), reader != observed_value(n)};
+}
 
 static bool is_static(const cfx_quantize_spec *spec)
 {
@@ -93,69 +101,84 @@ static bool is_static(const cfx_quantize_spec *spec)
 
 /* ---- looking, before anything is changed ---------------------------------------------------- */
 
-static cfx_status keep(cfxi_convert *c, cfx_node *n, const char *why)
-{
-    if (cfxi_base_pointers_get(&c->kept, n))
-        return CFX_OK;
-    if (c->opts->left)
-        c->opts->left(c->opts->ctx, n, why);
-    return cfxi_base_pointers_set(&c->kept, n, n, c->allocator) ? CFX_OK : cfxi_base_nomem(c->err);
-}
-
-/* Weights that are computed in each run cannot be stored as integers: their layers stay float. */
-static cfx_status keep_layers_of(cfxi_convert *c, const cfx_node *n)
+/* The calls that read `n` as their weight stay float. */
+static cfx_status keep_users(cfxi_convert *c, cfx_node *n, const char *why)
 {
     for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u))
         if (is_weight_of(n, cfx_use_user(u)))
-            CFX_TRY(keep(c, (cfx_node *)(uintptr_t)cfx_use_user(u),
-                         "its weight is not a parameter, but computed in each run"));
+            CFX_TRY(cfxi_quantize_keep(c, cfx_use_user(u), why));
     return CFX_OK;
 }
 
-/* A branch that never ran has observed nothing: what it observes stays float. */
+/* What cannot be quantized with what its observer has seen: a weight that is computed, for which
+ * nothing ran; a branch that never ran; infinite values, which have no integers. */
+static cfx_status no_scale(cfxi_convert *c, cfx_node *n, cfx_status status, const cfx_error *why)
+{
+    cfx_node *value = observed_value(n);
+    if (status == CFX_E_VALUE && is_weight(n))
+        return keep_users(c, n, why->message);
+    if (value && (status == CFX_E_UNSUPPORTED ||
+                  (status == CFX_E_VALUE && cfx_graph_parent(c->g)))) {
+        if (status == CFX_E_UNSUPPORTED && c->bad.status == CFX_OK)
+            cfx_error_set(&c->bad, CFX_E_VALUE, "the observer '%.60s' of '%.60s': %.100s",
+                          cfxi_quantize_path(n), cfx_node_name(value, NULL), why->message);
+        return cfxi_quantize_keep(c, value, why->message);
+    }
+    if (status == CFX_E_VALUE)
+        return cfx_error_set(c->err, status, "the observer '%.80s' of '%.80s': %.140s",
+                             cfxi_quantize_path(n), value ? cfx_node_name(value, NULL) : "?",
+                             why->message);
+    *c->err = *why;
+    return cfxi_base_failed(c->err, status);
+}
+
 static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
 {
     cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
     cfx_error why = {.status = CFX_OK};
+    const bool weight = is_weight(n);
     c->n_observers++;
-    if (!is_static(spec) || is_weight(n))
+    if (is_stored_weight(n)) {
+        const char *no;
+        CFX_TRY(cfxi_quantize_group_refusal(c, weight_of(n), spec, &no));
+        return no ? keep_users(c, n, no) : CFX_OK;
+    }
+    if (weight && spec->per == CFX_PER_GROUP)
+        return keep_users(c, n, "its weights are computed; only stored ones have groups");
+    if (!is_static(spec))
         return CFX_OK;
-    if (spec->per != CFX_PER_TENSOR && is_read_as_weight(n))
-        return keep_layers_of(c, n);
-    c->n_static++;
+    c->n_static += !weight;
     cfx_status status = c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero,
                                         &why);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
-    c->n_seen += status == CFX_OK;
-    if (status == CFX_E_VALUE && cfx_graph_parent(c->g))
-        return keep(c, observed_value(n) ? observed_value(n) : n, why.message);
-    if (status == CFX_E_VALUE)
-        return cfx_error_set(c->err, status, "the observer '%.80s' of '%.80s': %.100s",
-                             cfxi_quantize_path(n),
-                             observed_value(n) ? cfx_node_name(observed_value(n), NULL) : "?",
-                             why.message);
-    if (status != CFX_OK)
-        *c->err = why;
-    return cfxi_base_failed(c->err, status);
+    c->n_seen += !weight && status == CFX_OK;
+    return status == CFX_OK ? CFX_OK : no_scale(c, n, status, &why);
 }
 
 /* Finds the first path of a layer's module, and whether the layer can become a function. */
 static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
 {
     char path[CFXI_QUANTIZE_MAX_PATH];
+    char weight[CFXI_QUANTIZE_MAX_PATH];
+    cfx_quantize_spec spec;
     cfx_operator op;
     void *id = (void *)(uintptr_t)c->modules->identity(c->modules->ctx, cfxi_quantize_path(n));
     CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
     const cfxi_quantize_row *row = cfxi_quantize_find_row(op);
     if (row && !(row->modes & CFXI_QUANTIZE_STATIC) && (row->modes & CFXI_QUANTIZE_DYNAMIC))
-        return keep(c, n, "its weights have no reference form");
+        return cfxi_quantize_keep(c, n, "its weights have no reference form");
     if (!row || !id || !cfxi_quantize_weight_observer(c, cfxi_quantize_path(n), path))
         return CFX_OK;
     c->n_observers++;
+    CFX_TRY(cfxi_quantize_push_path(c, &c->observers, path));
     const char *why = cfxi_quantize_layer_refusal(c, n, op);
+    if (!why && cfxi_quantize_join(weight, cfxi_quantize_path(n), ".", "weight")) {
+        CFX_TRY(c->host->spec(c->host->ctx, path, &spec, c->err));
+        CFX_TRY(cfxi_quantize_group_refusal(c, (cfxi_weight){weight, false}, &spec, &why));
+    }
     if (why)
-        return keep(c, n, why);
+        return cfxi_quantize_keep(c, n, why);
     char *first = cfxi_base_pointers_get(&c->paths, id);
     if (!first) {
         first = (char *)(uintptr_t)cfxi_quantize_path(n);
@@ -166,52 +189,12 @@ static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
                                                                       : cfxi_base_nomem(c->err);
 }
 
-/* The call that alone reads `n`, and reads nothing else: if that is a ReLU with no observer between
- * them, they count as one. */
-static cfx_node *tail_of(const cfx_node *n)
-{
-    cfx_node *user = cfxi_quantize_only_user(n);
-    return user && cfxi_ir_is_call(user) && user->n_inputs == 1 ? user : NULL;
-}
-
-static cfx_status is_relu(const cfxi_convert *c, const cfx_node *n, bool *is)
-{
-    cfx_operator op = CFX_OPID_NONE;
-    CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
-    *is = op == CFX_OPID_relu || op == CFX_OPID_relu_;
-    return CFX_OK;
-}
-
-/* What was named, and what counts as one with it. */
-static cfx_status keep_named(cfxi_convert *c)
-{
-    static const char why[] = "it was asked to stay float";
-    for (size_t i = 0; i < c->opts->n_keep; i++) {
-        cfx_node *n = cfx_graph_find(c->g, c->opts->keep[i]);
-        if (!n || !cfxi_ir_is_call(n))
-            continue;
-        CFX_TRY(keep(c, n, why));
-        cfx_node *tail = tail_of(n);
-        cfx_node *head = n->n_inputs == 1 ? n->inputs[0].def : NULL;
-        bool joined = false;
-        if (tail)
-            CFX_TRY(is_relu(c, tail, &joined));
-        if (joined)
-            CFX_TRY(keep(c, tail, why));
-        CFX_TRY(is_relu(c, n, &joined));
-        if (joined && head && cfxi_ir_is_call(head) && tail_of(head) == n)
-            CFX_TRY(keep(c, head, why));
-    }
-    return CFX_OK;
-}
-
 static cfx_status look_at_graph(cfx_graph *g, void *ctx, cfx_error *err)
 {
     cfxi_convert *c = ctx;
     cfx_quantize_spec spec;
     bool observes;
     c->g = g;
-    CFX_TRY(keep_named(c));
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         CFX_TRY(cfxi_quantize_observer(c->host, n, &observes, &spec, c->err));
         if (observes)
@@ -273,11 +256,10 @@ static cfx_node *rounded(cfxi_convert *c, cfx_node *n, cfx_value x)
 static cfx_node *instead_of(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
 {
     cfx_node *value = observed_value(n);
-    if (is_weight(n)) {
-        const cfx_node *reader = reader_of(n);
-        const cfxi_weight weight = {cfxi_quantize_path(reader), reader != value};
-        return cfxi_quantize_weight(c, n, weight, cfxi_quantize_path(n), true);
-    }
+    if (is_stored_weight(n))
+        return cfxi_quantize_weight(c, n, weight_of(n), cfxi_quantize_path(n), true);
+    if (is_weight(n) && spec->per != CFX_PER_TENSOR)
+        return cfxi_quantize_computed_weight(c, n, spec);
     if (cfxi_quantize_is_half(spec))
         return rounded(c, n, cfx_value_node(value));
     if (cfxi_quantize_each_run(spec))
@@ -421,17 +403,6 @@ static cfx_status remove_there(cfxi_convert *c, const char *path)
     return m->identity(m->ctx, path) ? m->remove(m->ctx, path, c->err) : CFX_OK;
 }
 
-/* The observer of the weight at "fc.weight". */
-static cfx_status remove_weight_observer(cfxi_convert *c, const char *path)
-{
-    char layer[CFXI_QUANTIZE_MAX_PATH];
-    char observer[CFXI_QUANTIZE_MAX_PATH];
-    const char *dot = strrchr(path, '.');
-    snprintf(layer, sizeof layer, "%.*s", dot ? (int)(dot - path) : 0, path);
-    return dot && cfxi_quantize_weight_observer(c, layer, observer) ? remove_there(c, observer)
-                                                                    : CFX_OK;
-}
-
 static cfx_status remove_rest(cfxi_convert *c, cfx_graph *g)
 {
     char *const *observers = c->observers.data;
@@ -440,8 +411,6 @@ static cfx_status remove_rest(cfxi_convert *c, cfx_graph *g)
     CFX_TRY(collect_read(g, c, c->err));
     const size_t unread = unread_first(c);
     char *const *replaced = c->replaced.data;
-    for (size_t i = 0; i < c->replaced.size; i++)
-        CFX_TRY(remove_weight_observer(c, replaced[i]));
     for (size_t i = 0; i < unread; i++)
         CFX_TRY(remove_there(c, replaced[i]));
     for (size_t i = 0; i < c->observers.size; i++)
@@ -473,10 +442,16 @@ cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
         return cfx_error_set(err, CFX_E_VALUE, "converting a graph needs its modules, and the host "
                              "that made its observers");
     cfx_iter_begin(&hold, g, false);
-    cfx_status status = look_at_graph(g, &c, c.err);
+    cfx_status status = cfxi_quantize_keep_named(&c, g);
+    if (status == CFX_OK)
+        status = look_at_graph(g, &c, c.err);
     if (status == CFX_OK && c.n_observers == 0)
         status = cfx_error_set(c.err, CFX_E_VALUE, "the graph has no observers: prepare it first "
                                "(prepare_fx), and run it on some inputs");
+    if (status == CFX_OK && c.n_static > 0 && c.n_seen == 0 && c.bad.status != CFX_OK) {
+        *c.err = c.bad;
+        status = c.bad.status;
+    }
     if (status == CFX_OK && c.n_static > 0 && c.n_seen == 0)
         status = cfx_error_set(c.err, CFX_E_VALUE, "no observer has observed anything; run the "
                                "prepared model on some inputs first");

@@ -21,11 +21,23 @@ typedef struct cfxi_convert {
     cfxi_vec observers;       /* of char *: paths of observers */
     size_t n_observers;       /* in the graph and its layers */
     size_t n_static, n_seen;  /* of those: with ranges from calibration, and which have one */
+    cfx_error bad;            /* the first that has observed what is not finite */
     cfx_error *err;           /* never NULL */
 } cfxi_convert;
 
+/* A weight: where it is ("fc.weight"), and whether its columns are the output channels. */
+typedef struct cfxi_weight {
+    const char *base;
+    bool transposed;
+} cfxi_weight;
+
 /* A copy of a path at the end of a list of them. (reference.c) */
 cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path);
+
+/* Lets a node stay float, and tells why. (reference_keep.c) */
+cfx_status cfxi_quantize_keep(cfxi_convert *c, cfx_node *n, const char *why);
+/* Likewise what the options name; CFX_E_KEY if a name stands for nothing. (reference_keep.c) */
+cfx_status cfxi_quantize_keep_named(cfxi_convert *c, cfx_graph *g);
 
 /* A call of a function before `n`, with its location; the arguments are given away. NULL with
  * c->err set, also if one of them is INVALID. (reference_weights.c) */
@@ -40,16 +52,20 @@ static inline cfx_value cfxi_quantize_node_value(cfx_node *n)
 /* The path of the observer of a layer's weights; NULL if it has none. (reference_weights.c) */
 const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,
                                           char path[CFXI_QUANTIZE_MAX_PATH]);
-/* A weight: where it is ("fc.weight"), and whether its columns are the output channels. */
-typedef struct cfxi_weight {
-    const char *base;
-    bool transposed;
-} cfxi_weight;
 /* It as integers that are dequantized before `n`; the buffers are made, unless this weight has them
  * for another call. NULL with c->err set. (reference_weights.c) */
 cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, cfxi_weight weight,
                                const char *observer, bool look);
 void cfxi_quantize_stored_free(cfxi_convert *c);
+
+/* The weight that the model computes and `observer` looks at, quantized and dequantized where it is
+ * used, with its scales in buffers. NULL with c->err set. (reference_weights.c) */
+cfx_node *cfxi_quantize_computed_weight(cfxi_convert *c, cfx_node *observer,
+                                        const cfx_quantize_spec *spec);
+/* *why the weight cannot have a scale for each group; NULL if it can, or is to have
+ * others. (reference_weights.c) */
+cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, cfxi_weight weight,
+                                       const cfx_quantize_spec *spec, const char **why);
 
 /* Why the layer that `n` calls cannot become a function; NULL if it can. (reference_layers.c) */
 const char *cfxi_quantize_layer_refusal(cfxi_convert *c, const cfx_node *n, cfx_operator op);

@@ -139,19 +139,17 @@ static cfx_value pack(cfxi_convert *c, cfx_value q, int64_t row)
     return packed;
 }
 
-/* The length of a row; -1 if it is not known. */
-static int64_t row_of(cfxi_convert *c, cfxi_weight w)
+/* How many dimensions a weight has; *row is the length of a row, -1 if it is not known. */
+static cfx_status rank_of(cfxi_convert *c, cfxi_weight w, size_t *rank, int64_t *row)
 {
     const size_t from_end = w.transposed ? 2 : 1;
     cfx_value shape;
-    size_t n;
-    if (cfxi_ops_module_attr(c->modules, c->g, w.base, "shape", &shape, c->err) != CFX_OK)
-        return -1;
-    const cfx_value *sizes = cfx_value_items(shape, &n);
-    const int64_t row = n >= from_end && sizes[n - from_end].kind == CFX_KIND_INT
-                            ? sizes[n - from_end].as.i : -1;
+    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, w.base, "shape", &shape, c->err));
+    const cfx_value *sizes = cfx_value_items(shape, rank);
+    const bool known = *rank >= from_end && sizes[*rank - from_end].kind == CFX_KIND_INT;
+    *row = known ? sizes[*rank - from_end].as.i : -1;
     cfx_value_discard(c->g, shape);
-    return row;
+    return CFX_OK;
 }
 
 /* The weight with its output channels first, floating. */
@@ -219,9 +217,10 @@ static cfxi_stored *add_stored(cfxi_convert *c, cfxi_weight w, const cfx_quantiz
 {
     char base[CFXI_QUANTIZE_MAX_PATH];
     void *id = identity(c, w.base);
-    const int64_t row = row_of(c, w);
+    size_t rank;
+    int64_t row;
     bool fits = cfxi_quantize_join(base, w.base, "", "");
-    if (row < 0 && c->err->status != CFX_OK)
+    if (rank_of(c, w, &rank, &row) != CFX_OK)
         return NULL;
     for (int i = 2; fits && is_taken(c, base); i++)
         fits = snprintf(base, sizeof base, "%s_%d", w.base, i) < (int)sizeof base;
@@ -255,6 +254,22 @@ void cfxi_quantize_stored_free(cfxi_convert *c)
     cfxi_base_map_free(&c->stored, sizeof(size_t), c->allocator);
 }
 
+cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, cfxi_weight weight,
+                                       const cfx_quantize_spec *spec, const char **why)
+{
+    size_t rank;
+    int64_t row;
+    *why = NULL;
+    if (spec->per != CFX_PER_GROUP)
+        return CFX_OK;
+    CFX_TRY(rank_of(c, weight, &rank, &row));
+    if (rank != 2)
+        *why = "weights have a scale for each group only if they are a matrix";
+    else if (row == 1)
+        *why = "the rows of its weights cannot be divided into groups of this size";
+    return CFX_OK;
+}
+
 /* ---- buffers -------------------------------------------------------------------------------- */
 
 /* Stores a tensor at base + suffix. */
@@ -283,6 +298,12 @@ static const char *suffix_of(const cfx_quantize_spec *spec)
     return is_int4(spec) ? "_int4" : spec->dtype == CFX_DTYPE_UINT8 ? "_uint8" : "_int8";
 }
 
+static cfx_status store_scales(cfxi_convert *c, const char *base, cfx_value scale, cfx_value zero)
+{
+    CFX_TRY(store(c, base, "_scale", scale));
+    return store(c, base, "_zero", zero);
+}
+
 static cfx_status store_integers(cfxi_convert *c, cfxi_stored *s, cfx_value weight,
                                  cfx_value scale, cfx_value zero)
 {
@@ -300,8 +321,7 @@ static cfx_status store_integers(cfxi_convert *c, cfxi_stored *s, cfx_value weig
         s->zero = zero;
         return CFX_OK;
     }
-    CFX_TRY(store(c, s->base, "_scale", scale));
-    return store(c, s->base, "_zero", zero);
+    return store_scales(c, s->base, scale, zero);
 }
 
 static cfx_status store_half(cfxi_convert *c, const char *base, cfx_value weight)
@@ -331,24 +351,25 @@ static cfx_value integers(cfxi_convert *c, cfx_node *before, const cfxi_stored *
         cfxi_quantize_add_call(c, before, "cfx.ops.unpack_int4", args, 2));
 }
 
-static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, const cfxi_stored *s)
+/* `q`, by the scales at `base`, or of one for all. */
+static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, cfx_value q, const char *base,
+                             const cfx_quantize_spec *spec, bool ragged, cfx_value one_scale,
+                             cfx_value one_zero)
 {
-    const cfx_quantize_spec *spec = &s->spec;
-    const cfx_value q = integers(c, before, s);
     const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
     const cfx_value dtype = cfx_value_dtype(spec->dtype);
     if (spec->per == CFX_PER_TENSOR) {
-        const cfx_value one[] = {q, s->scale, s->zero, low, high, dtype};
+        const cfx_value one[] = {q, one_scale, one_zero, low, high, dtype};
         return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_tensor.default", one,
                                       6);
     }
-    const cfx_value scale = reader(c, before, s->base, "_scale");
-    const cfx_value zero = reader(c, before, s->base, "_zero");
+    const cfx_value scale = reader(c, before, base, "_scale");
+    const cfx_value zero = reader(c, before, base, "_zero");
     const cfx_value group[] = {q, scale, zero, low, high, dtype, cfx_value_int(spec->group),
                                cfx_value_dtype(CFX_DTYPE_FLOAT32)};
     const cfx_value channel[] = {q, scale, zero, cfx_value_int(spec->axis), low, high, dtype};
     if (spec->per == CFX_PER_GROUP)
-        return cfxi_quantize_add_call(c, before, is_ragged(spec, s->row)
+        return cfxi_quantize_add_call(c, before, ragged
                                           ? "cfx.ops.dequantize_per_channel_group"
                                           : DECOMPOSED "dequantize_per_channel_group.default",
                                       group, 8);
@@ -364,6 +385,20 @@ static cfx_node *from_half(cfxi_convert *c, cfx_node *before, const char *base)
 
 /* ---- a weight ------------------------------------------------------------------------------- */
 
+/* What its observer gives, floating; an error names the weight. */
+static cfx_status scales_of(cfxi_convert *c, const char *weight, const char *observer,
+                            cfx_value *scale, cfx_value *zero)
+{
+    cfx_error why = {.status = CFX_OK};
+    const cfx_status status = c->host->scales(c->host->ctx, c->g, observer, scale, zero, &why);
+    if (status == CFX_E_VALUE || status == CFX_E_UNSUPPORTED)
+        return cfx_error_set(c->err, CFX_E_VALUE, "the weight '%.80s' cannot be quantized: %.140s",
+                             weight, why.message);
+    if (status != CFX_OK)
+        *c->err = why;
+    return status;
+}
+
 static cfx_status store_weight(cfxi_convert *c, cfxi_stored *s, const char *observer,
                                cfx_value weight, bool look)
 {
@@ -372,7 +407,7 @@ static cfx_status store_weight(cfxi_convert *c, cfxi_stored *s, const char *obse
         return store_half(c, s->base, weight);
     if (look)
         CFX_TRY(c->host->look(c->host->ctx, c->g, observer, weight, c->err));
-    CFX_TRY(c->host->scales(c->host->ctx, c->g, observer, &scale, &zero, c->err));
+    CFX_TRY(scales_of(c, s->base, observer, &scale, &zero));
     const cfx_status status = store_integers(c, s, weight, scale, zero);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
@@ -394,9 +429,35 @@ cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, cfxi_weight weight,
         if (status != CFX_OK)
             return NULL;
     }
-    cfx_node *result = cfxi_quantize_is_half(&spec) ? from_half(c, n, s->base)
-                                                    : dequantized(c, n, s);
+    cfx_node *result = cfxi_quantize_is_half(&spec)
+                           ? from_half(c, n, s->base)
+                           : dequantized(c, n, integers(c, n, s), s->base, &spec,
+                                         is_ragged(&spec, s->row), s->scale, s->zero);
     if (result && cfxi_quantize_push_path(c, &c->replaced, weight.base) != CFX_OK)
         result = NULL;
     return result;
+}
+
+cfx_node *cfxi_quantize_computed_weight(cfxi_convert *c, cfx_node *observer,
+                                        const cfx_quantize_spec *spec)
+{
+    const char *base = cfxi_quantize_path(observer);
+    const cfx_value weight = cfx_node_arg(observer, 0);
+    const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
+    const cfx_value dtype = cfx_value_dtype(spec->dtype);
+    cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
+    cfx_status status = scales_of(c, cfx_node_name(weight.as.node, NULL), base, &scale, &zero);
+    if (status == CFX_OK && !is_taken(c, base))
+        status = store_scales(c, base, scale, zero);
+    cfx_value_discard(c->g, scale);
+    cfx_value_discard(c->g, zero);
+    if (status != CFX_OK)
+        return NULL;
+    scale = reader(c, observer, base, "_scale");
+    zero = reader(c, observer, base, "_zero");
+    const cfx_value args[] = {weight, scale, zero, cfx_value_int(spec->axis), low, high, dtype};
+    cfx_node *q = cfxi_quantize_add_call(c, observer, DECOMPOSED "quantize_per_channel.default",
+                                         args, 7);
+    return q ? dequantized(c, observer, cfx_value_node(q), base, spec, false, scale, zero)
+             : NULL;
 }

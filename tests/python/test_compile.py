@@ -1,6 +1,7 @@
 """cfx.compile and cfx.profile: planned programs give what the modules give."""
 import copy
 import json
+import math
 import pickle
 import random
 import sys
@@ -390,6 +391,19 @@ def test_results_have_the_strides_of_pytorch(given, name):
     for program in (cfx.lower(graph), cfx.compile(graph, x)):
         found = program(x)
         assert torch.allclose(found, wanted) and found.stride() == wanted.stride()
+
+
+@pytest.mark.parametrize("approximate", ("none", "tanh"))
+def test_gelu_of_large_numbers_is_that_of_float64(approximate):
+    x = torch.tensor([math.inf, -math.inf, math.nan, 3e38, -3e38, 12.0, -12.0, 0.0])
+
+    def gelu(x):
+        return torch.nn.functional.gelu(x, approximate=approximate)
+
+    graph = cfx.capture(gelu, x)
+    wanted = gelu(x.double()).float()
+    for program in (cfx.lower(graph), cfx.compile(graph, x)):
+        torch.testing.assert_close(program(x), wanted, rtol=1e-6, atol=1e-30, equal_nan=True)
 
 
 def test_results_keep_their_strides():

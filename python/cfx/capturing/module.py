@@ -68,6 +68,13 @@ class CapturedModule(GraphModule):
             raise OtherState(why)
         return self._boundary.call(values, functools.partial(read_attribute, home))
 
+    def _ask_for_no_gradients(self) -> None:
+        """Lets the graph hold in any grad mode, as in C: it is for inference."""
+        boundary = getattr(self._graph._codegen, "boundary", None)
+        if boundary is not None:  # else it holds for every call
+            boundary.around.asked.clear()
+            self._settings.entry = None
+
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
         entry = self._settings.entry
         if entry is not None and entry.can_leave:

@@ -4,8 +4,11 @@ from typing import Any
 
 import torch
 
-from .specs import Spec, is_observer, spec_of, weight_spec_of
+from .specs import Spec, is_observer, observer_in, spec_of, weight_spec_of
 from .training import trained_layer
+
+Scales = tuple[Any, Any] | str  # why there are none; (None, why): the value has to stay float
+
 
 def _device_of(module: torch.nn.Module) -> torch.device | None:
     for tensor in (*module.parameters(), *module.buffers()):
@@ -15,7 +18,7 @@ def _device_of(module: torch.nn.Module) -> torch.device | None:
 
 def _has_seen(observer: Any) -> bool:
     """Whether an observer has anything to go by."""
-    inner = getattr(observer, "activation_post_process", observer)
+    inner = observer_in(observer)
     low, high = getattr(inner, "min_val", None), getattr(inner, "max_val", None)
     if low is None or high is None:
         return True
@@ -67,10 +70,10 @@ class Host:
     def look(self, path: str, tensor: torch.Tensor) -> None:
         observer = self._at(path)
         with torch.no_grad():
-            getattr(observer, "activation_post_process", observer)(tensor)
+            observer_in(observer)(tensor)
         self._scales.pop(id(observer), None)
 
-    def scales(self, path: str) -> tuple[Any, Any] | str:
+    def scales(self, path: str) -> Scales:
         observer = self._at(path)
         if id(observer) not in self._scales:
             self._scales[id(observer)] = _scales_of(observer)
@@ -81,14 +84,18 @@ class Host:
         self._put(path, layer if self.device is None else layer.to(self.device))
 
 
-def _scales_of(observer: Any) -> tuple[Any, Any] | str:
+def _scales_of(observer: Any) -> Scales:
+    inner = observer_in(observer)
+    if getattr(inner, "not_finite", 0):
+        return None, ("it has observed values that are not finite: "
+                      f"{inner.not_finite} of {inner.seen}")
     if not _has_seen(observer):
         return "it has observed nothing; run the prepared model on some inputs first"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scale, zero = observer.calculate_qparams()[:2]
     if not bool(torch.isfinite(scale).all()):
-        return "it has observed values that are not finite"
+        return None, "it has observed values that are not finite"
     if spec_of(observer).get("per", "tensor") == "tensor":
         return float(scale), int(zero)
     return scale.detach().to(torch.float32), zero.detach().to(torch.int64)

@@ -109,6 +109,8 @@ def _prepare(model: Any, mapping: Any, config: Any, training: bool,
         gm.graph._pass("functionalize", gm, {"same_dtypes": 1})
     if not training:
         gm.graph._pass("fuse_bn", gm)
+        if hasattr(gm, "_ask_for_no_gradients"):  # it was captured, and will run without them
+            gm._ask_for_no_gradients()
     every = captured if every is None else every
     left = gm.graph._quantize_prepare(gm, Host(gm), rules, training, every,
                                       _list_of(config, "input_quantized_indexes"))  # fmt: skip
@@ -149,20 +151,24 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
                _remove_qconfig: bool = True, qconfig_mapping: Any = None,
                backend_config: Any = None, keep_original_weights: bool = False, *,
                keep: Iterable[str] = (), max_error: float | None = None,
-               samples: Sequence[Any] = ()) -> GraphModule:  # fmt: skip
+               samples: Any = ()) -> GraphModule:  # fmt: skip
     """Returns a copy of a prepared and calibrated model in the reference form: integers between
     operators, int8 weights, float arithmetic. `cfx.compile` makes integer arithmetic of it.
 
-    The nodes named in `keep` stay float. With `max_error`, more do until the results of the model
-    on `samples` (a list of tuples of inputs) are at most that far off: the norm of the difference,
-    divided by that of the float result. `result.meta["left_in_float"]` lists all that do, with the
-    reason."""
+    What `keep` names stays float: nodes, or modules with all that is in them. With `max_error`, so
+    do more nodes, those first that add most, until the results of the model are at most that far
+    off on the `samples` (the inputs of each call: a tensor, or a tuple of arguments): the norm of
+    the difference, divided by that of the float result. `result.meta["left_in_float"]` lists all
+    that stay float, with the reason."""
+    names = [keep] if isinstance(keep, str) else list(keep)
     if max_error is None:
-        return _convert(graph_module, list(keep))
-    if not samples:
+        return _convert(graph_module, names)
+    if not max_error > 0:
+        raise ValueError(f"max_error must be above 0, such as 0.05; got {max_error!r}")
+    if isinstance(samples, Sequence) and len(samples) == 0:
         raise ValueError("max_error needs samples=[(input, ...), ...], inputs to measure with")
-    return keep_within(graph_module, lambda kept: _convert(graph_module, kept), keep, samples,
-                       max_error)  # fmt: skip
+    return keep_within(graph_module, lambda kept: _convert(graph_module, kept), names, samples,
+                       max_error)
 
 
 def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:

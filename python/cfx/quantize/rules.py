@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from cfx._core import Rules
+from cfx.graph import Graph
 
 from .observer import _INTEGERS, _SYMMETRIC
 
@@ -71,6 +72,9 @@ def spec_of(constructor: Any) -> dict[str, Any] | None:
     the observer itself; None: it stays float."""
     observer = constructor
     if not isinstance(constructor, torch.nn.Module):
+        if constructor is not None and not callable(constructor):
+            raise TypeError("spec_of takes the class of an observer, or an observer; got "
+                            f"{type(constructor).__name__}")
         observer = constructor() if constructor is not None else torch.nn.Identity()
     observer = getattr(observer, "activation_post_process", observer)
     kind = _kind(observer)
@@ -134,4 +138,7 @@ def rules_of(mapping: Any, specs: Callable[[Any], Any] = _config) -> Rules:
 
 def find_qconfigs(gm: Any, mapping: Any) -> dict[str, Any]:
     """{name of each node that calls or reads something: its QConfig, or None}."""
+    if not isinstance(getattr(gm, "graph", None), Graph):
+        raise TypeError(f"find_qconfigs takes a cfx.GraphModule, not {type(gm).__name__}: trace it "
+                        "first with cfx.symbolic_trace")
     return rules_of(mapping).find(gm.graph, gm)

@@ -19,13 +19,13 @@ def is_observer(module: Any) -> bool:
     return isinstance(module, torch.nn.Module) and hasattr(module, "calculate_qparams")
 
 
-def _observer_in(module: Any) -> Any:
+def observer_in(module: Any) -> Any:
     """The observer of a fake quantization, or the observer itself."""
     return getattr(module, "activation_post_process", module)
 
 
 def _kind(module: Any, dtype: torch.dtype | None) -> str:
-    name = type(_observer_in(module)).__name__
+    name = type(observer_in(module)).__name__
     if name == "NoopObserver":
         return "nothing"
     if name == "ReuseInputObserver":
@@ -53,7 +53,7 @@ def spec_of(module: Any) -> Spec:
     if kind == "nothing":
         return _NO_SPEC
     low, high = _RANGES.get(dtype, (0, 255))
-    inner = _observer_in(module)
+    inner = observer_in(module)
     low, high = _first(module, inner, "quant_min", low), _first(module, inner, "quant_max", high)
     scheme = getattr(module, "qscheme", None) or getattr(inner, "qscheme", "")
     eps = _first(module, inner, "eps", torch.finfo(torch.float32).eps)
@@ -81,4 +81,7 @@ def config_of(qconfig: Any) -> tuple[Any, Spec, Spec] | None:
     """(qconfig, activation, weight) for the core's rules; None if everything stays float."""
     if qconfig is None:
         return None
+    if not callable(getattr(qconfig, "activation", None)) or not callable(qconfig.weight):
+        raise TypeError("the rules of a QConfigMapping are QConfigs, or None for what stays float; "
+                        f"got {qconfig!r:.80}")
     return qconfig, spec_of(qconfig.activation()), weight_spec_of(qconfig.weight())

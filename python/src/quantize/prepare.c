@@ -2,7 +2,8 @@
  *
  * The host has observe(path, config, weight), share(path, with), spec(path), look(path, tensor),
  * scales(path) and train(path, norm, config). spec() returns what spec_from_py takes, or None if
- * there is no observer; scales() a pair, or a text that says why there is none.
+ * there is no observer; scales() a pair, a text that says why there is none, or (None, why) if the
+ * value has to stay float.
  */
 #include "graph/graph_methods.h"
 #include "quantize/quantizing.h"
@@ -91,6 +92,10 @@ static cfx_status pair_of(PyGraph *graph, PyObject *pair, cfx_value *scale, cfx_
     if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
         PyErr_Format(PyExc_TypeError, "expected a scale and a zero point, got %R", pair);
         return failed(err);
+    }
+    if (PyTuple_GET_ITEM(pair, 0) == Py_None) {
+        const char *why = PyUnicode_AsUTF8(PyTuple_GET_ITEM(pair, 1));
+        return why ? cfx_error_set(err, CFX_E_UNSUPPORTED, "%s", why) : failed(err);
     }
     *scale = value_from_py(graph, PyTuple_GET_ITEM(pair, 0));
     *zero = value_from_py(graph, PyTuple_GET_ITEM(pair, 1));

@@ -170,6 +170,21 @@ TEST(products)
     cfx_state_free(weights);
 }
 
+/* %a would be written into %y, the largest of all, long before the rest of it; and meanwhile two
+ * others of that size are needed. */
+TEST(joins_do_not_need_more_memory)
+{
+    static const sample all[] = {
+        {ONE CALL("r", "repeat", "%x, [16, 1]") CALL("s", "cumsum", "%r, 0")
+         CALL("f", "flip", "%s, [0]") CALL("t", "sum", "%f, 0, True")
+         CALL("b", "repeat", "%t, [16, 1]") CALL("y", "cat", "[%a, %b], 0")
+         CALL("z", "cumsum", "%y, 0") "  output(%z)\n", 8},
+        {ONE CALL("b", "repeat", "%x, [16, 1]") CALL("y", "cat", "[%a, %b], 0")
+         CALL("z", "cumsum", "%y, 0") "  output(%z)\n", 3},
+    };
+    CHECK_ALL(all, NULL, 1, 1000);
+}
+
 /* ---- random programs ----------------------------------------------------------------------- */
 
 enum { PROGRAMS = 400, VALUES = 24 };

@@ -1,0 +1,235 @@
+"""cfx.quantize on models and data of all kinds: weights that are computed, masks, names, groups."""
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import cfx
+from cfx import quantize
+from cfx.quantize import convert_fx, prepare_fx
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+DOORS = {"module": lambda model, x: model, "symbolic": lambda model, x: cfx.symbolic_trace(model),
+         "capture": cfx.capture, "script": lambda model, x: cfx.script(model)}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+def mapping(qconfig=None):
+    if qconfig is not None:
+        return quantize.QConfigMapping().set_global(qconfig)
+    return quantize.get_default_qconfig_mapping("onednn")
+
+
+def calibrated(model, x, rules=None):
+    prepared = prepare_fx(model, rules or mapping(), (x,))
+    with torch.no_grad():
+        prepared(x)
+    return prepared
+
+
+def left(gm):
+    return dict(gm.meta["left_in_float"])
+
+
+# ---- weights that the model computes ------------------------------------------------------------
+
+
+class TiedAutoencoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 6))
+
+    def forward(self, x):
+        return F.linear(F.relu(F.linear(x, self.weight)), self.weight.t())
+
+
+class Slices(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(18, 6)), nn.Parameter(torch.randn(18))
+
+    def forward(self, x):
+        q, k, v = self.weight.chunk(3)
+        return F.linear(x, q, self.bias[:6]) + F.linear(x, k) * F.linear(x, v, self.bias[12:])
+
+
+class ScaledKernel(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.scale = nn.Parameter(torch.randn(6, 1, 1)), nn.Parameter(torch.ones(6))
+
+    def forward(self, x):
+        return F.conv1d(x.unsqueeze(-1), self.weight.repeat(1, 6, 1) * self.scale.view(-1, 1, 1))
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("cls", [TiedAutoencoder, Slices, ScaledKernel])
+def test_computed_weights_have_scales_of_channels(cls, door):
+    model, x = cls().eval(), torch.randn(16, 6)
+    converted = convert_fx(calibrated(DOORS[door](model, x), x))
+    assert any("quantize_per_channel" in str(n.target) for n in converted.graph.nodes)
+    want = model(x)
+    assert float((converted(x) - want).norm() / want.norm()) < 0.03
+    torch.testing.assert_close(cfx.compile(converted)(x), converted(x), rtol=0, atol=0.1)
+
+
+@pytest.mark.parametrize("qconfig", ["int8_weight_only_qconfig", "default_dynamic_qconfig",
+                                     "int4"])  # fmt: skip
+def test_computed_weights_without_calibration_stay_float(qconfig):
+    config = quantize.int4_weight_only_qconfig(group_size=2) if qconfig == "int4" else getattr(
+        quantize, qconfig)  # fmt: skip
+    class Scaled(TiedAutoencoder):
+        def forward(self, x):
+            return F.linear(F.relu(F.linear(x, self.weight)), self.weight.t() * 2)
+
+    model, x = Scaled().eval(), torch.randn(3, 6)
+    converted = convert_fx(prepare_fx(model, mapping(config), (x,)))
+    assert list(left(converted))[-1] == "linear_1" and "linear" not in left(converted)
+    torch.testing.assert_close(converted(x), model(x), rtol=0.5, atol=1.0)
+
+
+# ---- groups -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows, columns, group, stays", [
+    (5, 8, 4, False), (5, 7, 4, False), (3, 33, 32, False), (5, 7, 7, False), (2, 5, 64, False),
+    (4, 9, 3, False), (4, 1, 4, True)])  # fmt: skip
+def test_rows_of_one_element_have_no_groups(tmp_path, rows, columns, group, stays):
+    model, x = nn.Sequential(nn.Linear(columns, rows)).eval(), torch.randn(3, columns)
+    rules = mapping(quantize.int4_weight_only_qconfig(group_size=group))
+    converted = convert_fx(prepare_fx(model, rules, (x,)))
+    assert ("_0" in left(converted)) == stays
+    assert torch.equal(converted(x), model(x)) == stays
+    torch.testing.assert_close(cfx.compile(converted)(x), converted(x), rtol=1e-4, atol=1e-4)
+    cfx.save(converted, tmp_path / "q.cfx")
+    assert torch.equal(cfx.load(tmp_path / "q.cfx")(x), converted(x))
+
+
+def test_groups_are_of_matrices():
+    model, x = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(12, 4)).eval(), torch.ones(
+        1, 2, 4, 4)  # fmt: skip
+    rules = mapping(quantize.int4_weight_only_qconfig(group_size=4))
+    converted = convert_fx(prepare_fx(model, rules, (x,)))
+    assert "matrix" in left(converted)["_0"] and "_2" not in left(converted)
+    assert "2.weight_int4" in converted.state_dict()
+
+
+# ---- what is not finite -------------------------------------------------------------------------
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x):
+        y = self.fc(x)
+        mask = torch.triu(torch.full((8, 8), float("-inf")), 1)
+        return torch.softmax(y @ y.t() + mask, -1) @ y
+
+
+@pytest.mark.parametrize("door", ["module", "capture"])
+def test_masks_with_infinities_stay_float(door):
+    model, x = Masked().eval(), torch.randn(8, 6)
+    converted = convert_fx(calibrated(DOORS[door](model, x), x))
+    assert sum("not finite" in why for why in left(converted).values()) >= 1
+    want = model(x)
+    assert float((converted(x) - want).norm() / want.norm()) < 0.05
+    torch.testing.assert_close(cfx.compile(converted)(x), converted(x), rtol=0, atol=0.1)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_data_that_is_not_finite_is_an_error(value):
+    model, x = nn.Sequential(nn.Linear(6, 4)).eval(), torch.randn(8, 6)
+    prepared = calibrated(model, x)
+    x[:, 0] = value
+    prepared(x)
+    with pytest.raises(ValueError, match="'input_1': it has observed .* not finite: 8 of 96"):
+        convert_fx(prepared)
+
+
+@pytest.mark.parametrize("qconfig", ["default_dynamic_qconfig", "int8_weight_only_qconfig"])
+def test_weights_that_are_not_finite_are_an_error(qconfig):
+    model, x = nn.Sequential(nn.Linear(6, 4)).eval(), torch.randn(8, 6)
+    with torch.no_grad():
+        model[0].weight[1, 2] = float("nan")
+    prepared = prepare_fx(model, mapping(getattr(quantize, qconfig)), (x,))
+    with pytest.raises(ValueError, match="the weight '0.weight' cannot be quantized: .*not finite"):
+        convert_fx(prepared)
+
+
+# ---- names, and what is left in float ------------------------------------------------------------
+
+
+class Blocks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6))
+        self.head = nn.Linear(6, 2)
+
+    def forward(self, x):
+        if x.sum() > 100:
+            x = self.body(x)
+        return self.head(self.body(x))
+
+
+@pytest.mark.parametrize("door", ["capture", "script"])
+def test_names_of_modules_are_kept_in_regions_too(tmp_path, door):
+    model, x = Blocks().eval(), torch.randn(8, 6)
+    prepared = calibrated(DOORS[door](model, x), x)
+    prepared(x + 100)
+    converted = convert_fx(prepared, keep="body")
+    assert [k for k in converted.state_dict() if "int8" in k] == ["head.weight_int8"]
+    assert {why for why in left(converted).values()} >= {"it was asked to stay float"}
+    for value in (x, x + 100):
+        torch.testing.assert_close(converted(value), model(value), rtol=0.05, atol=0.1)
+    cfx.save(converted, tmp_path / "q.cfx")  # what stays float has no observers any more
+    assert torch.equal(cfx.load(tmp_path / "q.cfx")(x), converted(x))
+
+
+def test_names_that_stand_for_nothing():
+    prepared = calibrated(nn.Sequential(nn.Linear(6, 4)).eval(), torch.randn(8, 6))
+    for name in ("nope", "activation_post_process_0"):
+        with pytest.raises(KeyError, match=f"no node or module '{name}'"):
+            convert_fx(prepared, keep=[name])
+    with pytest.raises(KeyError, match="did you mean '_0'"):
+        convert_fx(prepared, keep=["_01"])
+    assert "input_1" in left(convert_fx(prepared, keep=["input_1"]))
+
+
+def test_max_error_is_a_number_above_zero():
+    x = torch.randn(8, 6)
+    prepared = calibrated(nn.Sequential(nn.Linear(6, 4)).eval(), x)
+    for wrong in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="above 0"):
+            convert_fx(prepared, max_error=wrong, samples=[(x,)])
+    for samples in (x, (x,), [x], [(x,)]):
+        assert "_0" in left(convert_fx(prepared, max_error=1e-6, samples=samples))
+
+
+def test_arguments_that_are_something_else():
+    model, x = nn.Sequential(nn.Linear(6, 4)).eval(), torch.randn(8, 6)
+    with pytest.raises(TypeError, match="are QConfigs, or None .* got 'int8'"):
+        prepare_fx(model, mapping("int8"), (x,))
+    with pytest.raises(TypeError, match="find_qconfigs takes a cfx.GraphModule, not Sequential"):
+        quantize.find_qconfigs(model, mapping())
+    with pytest.raises(TypeError, match="spec_of takes"):
+        quantize.spec_of(3)
+
+
+# ---- captured models -----------------------------------------------------------------------------
+
+
+def test_a_model_that_asks_for_the_grad_mode_is_calibrated_without_gradients():
+    model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    x = torch.randn(2, 5, 8)
+    prepared = calibrated(cfx.capture(model, x), x)
+    converted = convert_fx(prepared)
+    want = model(x)
+    assert float((converted(x) - want).norm() / want.norm()) < 0.1
+    with torch.no_grad():
+        assert torch.equal(converted(x), converted(x))
