@@ -242,6 +242,15 @@ static cfxi_problem of_integers(const cfxi_problem *p, const cfx_runtime *rt)
     return q;
 }
 
+/* What makes sums of random bytes, which are some 5000 sqrt(k) large, numbers around 1, as layers
+ * have them: functions of far numbers have results below the normal range, which are slow. */
+static float factor_of(const cfxi_problem *p)
+{
+    const bool conv = p->kind == CFXI_CONVOLUTION;
+    const int64_t k = conv ? p->conv.in_channels * p->conv.kernel[1] * p->conv.kernel[2] : p->k;
+    return (float)(2e-4 / sqrt((double)k));
+}
+
 /* Each back end with the problem as it takes it. */
 static void prepare_all(contender all[ALL], const settings *o, const cfxi_problem *p,
                         const cfxi_constants *constants, int64_t n)
@@ -257,7 +266,7 @@ static void prepare_all(contender all[ALL], const settings *o, const cfxi_proble
     const cfxi_problem integers = of_integers(p, o->rt);
     float *factors = numbers(columns_of(p), 0);
     for (int64_t i = 0; i < columns_of(p); i++)
-        factors[i] = 1e-4f;
+        factors[i] = factor_of(p);
     const cfxi_constants bytes = {.w = constants->w, .bias = constants->bias, .scale = factors};
     prepare(&all[INT8], cfxi_backend_is_depthwise(p) ? &cfxi_backend_depthwise_bytes
                                                      : &cfxi_backend_bytes,

@@ -60,6 +60,7 @@ ROOMS = {
     "capture": "calibrate options scope module capture operators signature executable freeze",
     "onnx": "onnx",
     "onnx/import": "",
+    "onnx/regions": "",
     "onnx/export": "",
     "nn": "layers",
     "script/syntax": "embed/syntax embed/sign.def",
@@ -71,6 +72,7 @@ ROOMS = {
 }
 # What the internal functions of a room are called, where that is not the last part of its path.
 PREFIX = {"runtime": "rt", "runtime/loops": "rt", KERNELS + "quantize": "integer",
+          "onnx/regions": "import",
           "script/evaluate": "eval", "emit/python": "emit_py", "emit/c": "emit_c"}
 ROWS = ("cfxi_rule_", "cfxi_kernel_", "cfxi_pass_lower", "cfxi_pass_equalize",
         "cfxi_pass_integers")  # functions that a table names

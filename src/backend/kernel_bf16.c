@@ -13,7 +13,6 @@ enum {
     CHUNK_BYTES = 512 << 10,  /* of weights, likewise */
     LONGEST_PART = 512,       /* pixels of a line */
     MOST_PLACES = 1024,       /* of a window */
-    FEW_PIXELS = 4,           /* whose panels are narrow, and results stay in the cache */
     SPREAD = 512,             /* elements that are rounded together */
     LEAST_WORK = 1 << 16,     /* multiplications for which another thread is worth waking */
     SAME_SET = 1024           /* floats after which lines meet in the first-level cache */
@@ -341,7 +340,6 @@ static void run_piece(const running *w, const cfxi_piece *at, float *scratch)
 {
     const bf16_kernel *k = w->k;
     const bool rest = k->posts.rest < k->head.problem.num_posts;
-    const bool few = at->end - at->x < FEW_PIXELS;
     const copying copies = {
         k, w->r->x + at->image * k->conv.xs[0] + at->group * k->conv.in_channels, scratch};
     cfxi_backend_copy_lines(&k->conv, at, copy_line, &copies);
@@ -351,11 +349,9 @@ static void run_piece(const running *w, const cfxi_piece *at, float *scratch)
             for (int64_t x = at->x; x < at->end; x += k->tiling.rows) {
                 const int64_t rows = smaller(k->tiling.rows, at->end - x);
                 run_tile(w, at, scratch + (y - at->y) * k->down * k->line, y, x, rows, panel, n);
-                if (rest && !few)
-                    apply_posts(w, at, y, x, rows, panel, n);
             }
     }
-    for (int64_t y = at->y; rest && few && y < at->last; y++)
+    for (int64_t y = at->y; rest && y < at->last; y++)  /* rows of all panels: they are long */
         apply_posts(w, at, y, at->x, at->end - at->x, at->first, at->stop - at->first);
 }
 

@@ -151,6 +151,22 @@ static bool is_only_number(const cfx_node *n, const cfx_node *input)
     return true;
 }
 
+/* The reference form computes in float32. */
+static cfx_status check_dtype(const cfxi_prepare *p, const char *path)
+{
+    cfx_error why = {.status = CFX_OK};
+    cfx_value v;
+    if (cfxi_ops_module_attr(p->modules, p->g, path, "dtype", &v, &why) != CFX_OK)
+        return CFX_OK;  /* it is computed */
+    const cfx_dtype dtype = v.kind == CFX_KIND_DTYPE ? (cfx_dtype)v.as.i : CFX_DTYPE_FLOAT32;
+    cfx_value_discard(p->g, v);
+    if (dtype == CFX_DTYPE_FLOAT32)
+        return CFX_OK;
+    return cfx_error_set(p->err, CFX_E_TYPE, "the weight '%.100s' is %s, but quantization is for "
+                         "float32: call model.float() first, or let it stay as it is by a rule "
+                         "with None", path, cfx_dtype_name(dtype));
+}
+
 /* Whether an input of a node is to be observed, and as a weight. */
 static bool is_wanted(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f,
                       const cfx_node *input, bool *weight)
@@ -176,6 +192,10 @@ static cfx_status observe_inputs(cfxi_prepare *p, cfx_node *n, const cfxi_quanti
         bool weight;
         if (!is_wanted(p, n, f, input, &weight))
             continue;
+        if (weight && input->op == CFX_OP_GET_ATTR)
+            status = check_dtype(p, cfxi_quantize_path(input));
+        if (status != CFX_OK)
+            break;
         cfx_node *from = observer_for(p, input, f->config, weight);
         status = from ? cfx_node_map_set(instead, input, cfx_value_node(from), p->err)
                       : cfxi_base_failed(p->err, p->err->status);
@@ -270,6 +290,7 @@ static cfx_status observe_weights(cfxi_prepare *p, cfx_node *n, const cfxi_quant
 {
     const char *name = p->opts->training ? "weight_fake_quant" : "weight_observer";
     char path[CFXI_QUANTIZE_MAX_PATH];
+    char weight[CFXI_QUANTIZE_MAX_PATH];
     if (n->op != CFX_OP_CALL_MODULE || !(f->row->modes & CFXI_QUANTIZE_LAYER) ||
         f->config->weight.observer == CFX_OBSERVE_NOTHING)
         return CFX_OK;
@@ -278,6 +299,8 @@ static cfx_status observe_weights(cfxi_prepare *p, cfx_node *n, const cfxi_quant
                              cfxi_quantize_path(n));
     if (p->modules->identity(p->modules->ctx, path))
         return CFX_OK;  /* the module is called more than once */
+    if (cfxi_quantize_join(weight, cfxi_quantize_path(n), ".", "weight"))
+        CFX_TRY(check_dtype(p, weight));
     if (!p->opts->training)
         return p->host->observe(p->host->ctx, path, f->config, true, p->err);
     if (!p->host->train)

@@ -105,6 +105,21 @@ def test_random_numbers_are_those_of_pytorch():
     assert {left.why for left in graphs(fast)[0].left if "random" in left.why}
 
 
+def test_an_error_leaves_the_random_state_that_pytorch_leaves():
+    def f(x, i):
+        return (torch.rand(3) + x)[i] * 2 + 1
+
+    states = []
+    for function in (f, compiled(f)):
+        function(torch.zeros(3), torch.tensor([0]))
+        torch.manual_seed(0)
+        with pytest.raises(IndexError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FallbackWarning)
+            function(torch.zeros(3), torch.tensor([9]))
+        states.append(torch.get_rng_state())
+    assert torch.equal(*states)
+
+
 # ---- what calls write to -----------------------------------------------------------------------
 
 
@@ -165,6 +180,24 @@ def test_equal_results_do_not_share_memory():
     a, b = fast(x)
     a.zero_()
     assert b.tolist() == [2, 2]
+
+
+def test_autograd_notices_writes_to_what_it_has_kept():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    loss = compiled(model)(torch.ones(2, 3)).sum()
+    with torch.no_grad():
+        model[1].weight.add_(1)  # the gradient of the first layer needs it as it was
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+@torch.no_grad()
+def test_views_of_inputs_count_changes_together():
+    x = torch.zeros(2, 3)
+    part, other = compiled(lambda x: (x[1:].t(), x + 1), options=STRICT)(x)
+    before = x._version
+    part.add_(2)
+    assert x._version > before and x[1].tolist() == [2, 2, 2] and other.tolist() == [[1] * 3] * 2
 
 
 # ---- sizes -------------------------------------------------------------------------------------
@@ -346,6 +379,19 @@ def test_what_explain_says():
     assert cfx.explain(other).graphs == [] and cfx.explain(fast).seconds > 0
 
 
+class Doubled(nn.Module):
+    def forward(self, x):
+        return x.relu() * 2
+
+
+def test_explain_of_modules_that_are_compiled_in_place():
+    model = nn.Sequential(nn.Identity(), Doubled())
+    model[1].compile(backend="cfx")
+    assert model(torch.ones(2)).tolist() == [2, 2]
+    for module in (model, model[1]):
+        assert [graph.in_c for graph in cfx.explain(module).graphs] == [2]
+
+
 def test_the_back_end_is_found_without_importing_interop():
     code = ("import sys, cfx\n"
             "from importlib.metadata import entry_points\n"
@@ -356,6 +402,19 @@ def test_the_back_end_is_found_without_importing_interop():
     (found,) = entry_points(group="torch_dynamo_backends", name="cfx")
     assert found.load() is cfx.interop.backend.backend
     assert "cfx" in torch._dynamo.list_backends()
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_tangents_of_forward_mode_are_kept(grad):
+    from torch.autograd import forward_ad
+
+    fast = compiled(lambda x, w: x.sin() * w + x)
+    w = torch.ones(3, requires_grad=grad)
+    assert fast(torch.zeros(3), w).tolist() == [0, 0, 0]
+    with forward_ad.dual_level(), pytest.warns(FallbackWarning, match="forward_ad"):
+        x = forward_ad.make_dual(torch.zeros(3), torch.ones(3))
+        assert forward_ad.unpack_dual(fast(x, w)).tangent.tolist() == [2, 2, 2]
+    assert fast(torch.zeros(3), w).tolist() == [0, 0, 0]
 
 
 # ---- second derivatives ------------------------------------------------------------------------

@@ -221,6 +221,18 @@ def test_arguments_that_are_something_else():
         quantize.spec_of(3)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("make", [lambda: nn.Sequential(nn.Linear(6, 4)), TiedAutoencoder])
+def test_models_of_other_dtypes_are_told_what_to_do(make, dtype):
+    model, x = make().eval().to(dtype), torch.randn(8, 6, dtype=dtype)
+    name = str(dtype).removeprefix("torch.")
+    for qconfig in (None, quantize.default_dynamic_qconfig, quantize.int8_weight_only_qconfig):
+        with pytest.raises(TypeError, match=rf"weight' is {name}, .* model.float\(\)"):
+            prepare_fx(model, mapping(qconfig), (x,))
+    stays = quantize.QConfigMapping().set_global(None)
+    assert torch.equal(prepare_fx(model, stays, (x,))(x), model(x))
+
+
 # ---- captured models -----------------------------------------------------------------------------
 
 

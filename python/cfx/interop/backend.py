@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils._pytree import tree_leaves
 
 from .. import ops
@@ -108,6 +109,42 @@ def _real_strides(tensor: torch.Tensor, strides: Sequence[int]) -> list[int]:
     return [s for n, s in zip(tensor.shape, strides) if n > 1] if tensor.numel() else []
 
 
+def _start(tensor: torch.Tensor) -> int:
+    """The address at which the memory of a tensor begins."""
+    return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+
+
+def _is_inside(result: torch.Tensor, x: Any) -> bool:
+    """Whether a result lies in the memory of an input of the same type."""
+    if not isinstance(x, torch.Tensor) or x.dtype != result.dtype or not _has_memory(x):
+        return False
+    return 0 <= result.data_ptr() - _start(x) < x.untyped_storage().nbytes()
+
+
+def _find_views(results: Any, inputs: tuple[Any, ...]) -> list[tuple[int, int]]:
+    """The results, by position, that share memory with an input but not PyTorch's count of changes;
+    with that input."""
+    found = []
+    for i, result in enumerate(results if isinstance(results, (tuple, list)) else ()):
+        if _has_memory(result) and result.numel() and not result._is_view():
+            owner = next((k for k, x in enumerate(inputs) if _is_inside(result, x)), None)
+            if owner is not None and not any(result is x for x in inputs):
+                found.append((i, owner))
+    return found
+
+
+def _as_views(results: Any, inputs: tuple[Any, ...], views: list[tuple[int, int]]) -> Any:
+    """The same results, those as PyTorch's views of the inputs: so autograd notices that a tensor
+    which it has kept was written to, by whatever name."""
+    made = list(results)
+    for i, owner in views:
+        result, x = made[i], inputs[owner]
+        if _is_inside(result, x):
+            offset = (result.data_ptr() - _start(x)) // x.element_size()
+            made[i] = x.as_strided(result.shape, result.stride(), offset)
+    return type(results)(made)
+
+
 class CompiledGraph:
     """A graph as torch.compile calls it. If a program fails where PyTorch does not, PyTorch runs
     the graph, now and from then on."""
@@ -117,19 +154,30 @@ class CompiledGraph:
         self.report, self.strict = report, settings.strict
         self.strides = _expected_strides(gm)
         self.restrides: bool | None = None  # whether results need other strides; not known yet
-        self.writes = parts.writes
+        self.views: list[tuple[int, int]] | None = None  # of inputs; not known yet
+        self.writes, self.draws = parts.writes, parts.draws
         self.seen: set[tuple[Any, ...]] = set()  # kinds of inputs that it has succeeded with
 
     def __call__(self, *inputs: Any) -> Any:
+        if forward_ad._current_level >= 0:  # inputs may have tangents, which C does not see
+            self.report.differentiate_forward()
+            return self.gm.forward(*inputs)
         saved = self.save(inputs) if self.writes else None
+        random = torch.get_rng_state() if self.draws else None
         failed: Exception | None = None
         try:
             results = self.run(*inputs)
         except Exception as error:
             failed = error
         if failed is not None:
+            if random is not None:
+                torch.set_rng_state(random)
             results = self.fall_back(failed, inputs, saved)
         self.report.runs += 1
+        if self.views is None:
+            self.views = _find_views(results, inputs)
+        if self.views:
+            results = _as_views(results, inputs, self.views)
         if self.restrides is None:
             self.restrides = _differs(results, self.strides)
         return _restride(results, self.strides) if self.restrides else results
@@ -360,12 +408,22 @@ def _callback(compiled: Any) -> Any:
     return cells["callback"].cell_contents if "callback" in cells else None
 
 
+def _wrappers(compiled: Any) -> list[Any]:
+    """The objects of torch.compile with this back end that a module or function calls. A module may
+    have been compiled in place (`module.compile()`), or some of its modules."""
+    found = []
+    inner = compiled.modules() if isinstance(compiled, torch.nn.Module) else ()
+    for each in (compiled, *(m._compiled_call_impl for m in inner)):
+        at = _callback(each)
+        while at is not None and not isinstance(at, torch._TorchCompileWrapper):
+            at = getattr(at, "_torchdynamo_orig_backend", None)
+        if at is not None and at.compiler_fn is backend:
+            found.append(at)
+    return found
+
+
 def report(compiled: Any) -> CompileReport | None:
     """What torch.compile(..., backend="cfx") has compiled for this module or function so far; None
     if it is not one of those."""
-    at = _callback(compiled)
-    while at is not None and not isinstance(at, torch._TorchCompileWrapper):
-        at = getattr(at, "_torchdynamo_orig_backend", None)
-    if at is None or at.compiler_fn is not backend:
-        return None
-    return CompileReport(list(_reports_of(at)))
+    found = _wrappers(compiled)
+    return CompileReport([graph for at in found for graph in _reports_of(at)]) if found else None

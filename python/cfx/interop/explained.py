@@ -26,6 +26,7 @@ class GraphReport:
         self.seconds = 0.0  #: what the back end took to compile it
         self.runs = 0  #: how often it has run
         self.again = 0  #: how often PyTorch ran it, too, because of second derivatives
+        self._said: set[str] = set()  # warnings
 
     def set_parts(self, parts: Parts) -> None:
         self.programs, self.left, self.crossings = parts.programs, parts.left, parts.crossings
@@ -39,10 +40,17 @@ class GraphReport:
     def compute_again(self) -> None:
         """Second derivatives are asked for: PyTorch runs the graph; warns once."""
         self.again += 1
-        if self.again == 1:
+        self._say("because derivatives of its gradients are asked for (create_graph=True)")
+
+    def differentiate_forward(self) -> None:
+        """Derivatives are carried along (forward_ad): PyTorch runs the graph; warns once."""
+        self._say("while a dual_level of forward_ad is open: programs in C have no tangents")
+
+    def _say(self, why: str) -> None:
+        if why not in self._said:
+            self._said.add(why)
             warnings.warn(f"the backend 'cfx' also runs a graph of {self.calls} calls in PyTorch, "
-                          "because derivatives of its gradients are asked for (create_graph=True)",
-                          FallbackWarning, stacklevel=3)
+                          f"{why}", FallbackWarning, stacklevel=4)
 
     @property
     def in_c(self) -> int:

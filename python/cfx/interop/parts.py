@@ -54,6 +54,7 @@ class Parts(NamedTuple):
     left: list[Left]
     crossings: int  # how often a run changes between C and PyTorch
     writes: bool  # some call writes to a value
+    draws: bool = False  # some call draws random numbers
     packed: int = 0  # how many weights its programs have taken as constants
 
 
@@ -298,7 +299,7 @@ def _fuse(low: _Lowering, parts: list[dict[Node, int]], runtime: Runtime | None,
           constants: Mapping[str, str]) -> Parts:  # fmt: skip
     """Puts a call of a program in the place of each part."""
     graph, module = low.graph, low.module
-    left, writes = low.left(), low.writes()
+    left, writes, draws = low.left(), low.writes(), bool(low.draws())
     for i, part in enumerate(parts):
         nodes = sorted(part, key=lambda node: node._sort_key)
         inner, inputs, outputs = graph._extract(nodes, None, None, 0)
@@ -313,7 +314,7 @@ def _fuse(low: _Lowering, parts: list[dict[Node, int]], runtime: Runtime | None,
     graph._pass("toposort")
     module.graph = graph
     sizes = [len(part) for part in parts]
-    return Parts(module.forward, sizes, left, _count_crossings(graph), writes,
+    return Parts(module.forward, sizes, left, _count_crossings(graph), writes, draws,
                  _count_weights(constants))
 
 
@@ -340,8 +341,7 @@ def _whole(low: _Lowering, runtime: Runtime | None, constants: Mapping[str, str]
         def run(*inputs: Any) -> Any:
             return program(*[inputs[i] for i in given])
 
-    return Parts(run, [calls] if calls else [], [], 0, writes,
-                 _count_weights(constants))
+    return Parts(run, [calls] if calls else [], [], 0, writes, packed=_count_weights(constants))
 
 
 class _Source:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch.autograd import forward_ad
 
 from .explained import GraphReport
 
@@ -77,6 +78,9 @@ class Again:
         self.autocast = (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"))
 
     def __call__(self, *inputs: Any) -> Any:
+        if forward_ad._current_level >= 0:
+            self.reports[0].differentiate_forward()
+            return self.gm.forward(*inputs)
         if not torch.is_grad_enabled():
             return self.run(*inputs)
         random, kept = torch.get_rng_state(), self.keep(inputs)

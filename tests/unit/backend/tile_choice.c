@@ -2,6 +2,8 @@
  * choice is a good one. Products are those of a plain loop, and do not depend on the number of
  * threads that share the work. */
 #include "backend/backend_impl.h"
+#include "runtime/kernels/tiles/bytes.h"
+#include "runtime/kernels/tiles/dots.h"
 
 #include "test_alloc.h"
 
@@ -65,6 +67,28 @@ static void check_growth(cfx_isa isa)
 }
 
 TEST(growth) { for_each_isa(check_growth); }
+
+/* AMX takes lines of an image of 7 pixels, and one turn that is not full, but no single row; what
+ * it leaves of bfloat16 is multiplied as floats there, since pairs are added more slowly. */
+#if defined(__x86_64__)
+TEST(amx)
+{
+    const cfxi_bytes *bytes = &cfxi_tiles_bytes_amx;
+    const cfxi_dots *dots = &cfxi_tiles_dots_amx;
+    const cfx_isa isa = CFX_ISA_AVX512;
+    CHECK(cfxi_tiles_bytes_of(isa, CFXI_INT8_TILES, 7, 1536) == bytes);
+    CHECK(cfxi_tiles_bytes_of(isa, CFXI_INT8_TILES, 112, 28) == bytes);
+    CHECK(cfxi_tiles_bytes_of(isa, CFXI_INT8_TILES, 7, 1540) == &cfxi_tiles_bytes_vnni);
+    CHECK(cfxi_tiles_bytes_of(isa, CFXI_INT8_TILES, 112, 8) == &cfxi_tiles_bytes_vnni);
+    CHECK(cfxi_tiles_bytes_of(isa, CFXI_INT8_TILES, 1, 1536) == &cfxi_tiles_bytes_vnni);
+    CHECK(cfxi_tiles_bytes_of(isa, CFXI_INT8_DOTS, 7, 1536) == &cfxi_tiles_bytes_vnni);
+    CHECK(cfxi_tiles_dots_of(isa, CFXI_BF16_TILES, 7, 768) == dots);
+    CHECK(cfxi_tiles_dots_of(isa, CFXI_BF16_TILES, 112, 8) == dots);
+    CHECK(cfxi_tiles_dots_of(isa, CFXI_BF16_TILES, 14, 20) == cfxi_tiles_dots_of_isa(isa));
+    CHECK(cfxi_tiles_dots_of(isa, CFXI_BF16_TILES, 1, 768) == &cfxi_tiles_dots_bf16);
+    CHECK(cfxi_tiles_dots_of(isa, CFXI_BF16_DOTS, 14, 20) == &cfxi_tiles_dots_bf16);
+}
+#endif
 
 static float *numbers(int64_t n, uint32_t state)
 {

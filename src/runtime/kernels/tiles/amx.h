@@ -6,7 +6,12 @@
  * them: each step has four bytes of 16 columns. A function that is compiled for tiles ends with
  * their release, so that nobody else pays for saving them.
  */
-enum { ROWS = 16, LINE = 64, TURN = 64 };  /* bytes: of a row, and of k at a time */
+enum {
+    ROWS = 16,
+    STEP_BYTES = 4,
+    LINE = 64,  /* bytes of a row, */
+    TURN = 64   /* and of k at a time; a k of less than one turn is a shorter turn */
+};
 
 /* What is in memory may be read by instructions that the compiler does not see through. */
 #define SEEN(x) __asm__ volatile("" : : "r"(x) : "memory")
@@ -17,15 +22,19 @@ typedef struct shapes {
     uint8_t rows[16];
 } shapes;
 
-static void set_up(int rows)
+/* For tiles of `rows` rows and blocks of `k` bytes. */
+static void set_up(int rows, int64_t k)
 {
     shapes s = {.palette = 1};
     const int top = rows < ROWS ? rows : ROWS;
     const int rest = rows - top > 0 ? rows - top : 1;
-    const int of[] = {top, top, rest, rest, top, rest, ROWS, ROWS};
+    const int steps = k < TURN ? (int)((k + STEP_BYTES - 1) / STEP_BYTES) : TURN / STEP_BYTES;
+    const int row = steps * STEP_BYTES;
+    const int rows_of[] = {top, top, rest, rest, top, rest, steps, steps};
+    const int bytes_of[] = {LINE, LINE, LINE, LINE, row, row, LINE, LINE};
     for (int i = 0; i < 8; i++) {
-        s.bytes[i] = LINE;
-        s.rows[i] = (uint8_t)of[i];
+        s.bytes[i] = (uint16_t)bytes_of[i];
+        s.rows[i] = (uint8_t)rows_of[i];
     }
     SEEN(&s);
     _tile_loadconfig(&s);

@@ -5,15 +5,12 @@
 
 CFXI_ISA_CHOICE(cfxi_bytes, cfxi_tiles_bytes_of_isa, cfxi_tiles_bytes)
 
-enum {
-    LEAST_ROWS = 8,  /* for which it pays to set up AMX */
-    CHOICES = 3      /* of rows, for each number of panels */
-};
+enum { CHOICES = 3 };  /* of rows, for each number of panels */
 
 const cfxi_bytes *cfxi_tiles_bytes_of(cfx_isa isa, cfxi_int8 int8, int64_t rows, int64_t k)
 {
 #if defined(__x86_64__)
-    if (int8 >= CFXI_INT8_TILES && rows >= LEAST_ROWS && k % cfxi_tiles_bytes_amx.steps == 0)
+    if (int8 == CFXI_INT8_TILES && cfxi_tiles_suit_amx(rows, k, cfxi_tiles_bytes_amx.steps))
         return &cfxi_tiles_bytes_amx;
     if (int8 >= CFXI_INT8_DOTS)
         return isa == CFX_ISA_AVX512 ? &cfxi_tiles_bytes_vnni : &cfxi_tiles_bytes_avxvnni;

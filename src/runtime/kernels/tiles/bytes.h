@@ -70,7 +70,8 @@ typedef struct cfxi_bytes {
     /* Three planes as n pixels of four bytes, the last of which is 0; `flip` changes signs. */
     void (*interleave)(int64_t n, const uint8_t *from, int64_t plane, uint8_t flip, uint8_t *to);
     int most_rows[CFXI_TILE_MOST_PANELS];
-    int steps;  /* that the length of a product must be a multiple of: `a` is read up to there */
+    int steps;  /* that the length of a product must be a multiple of, if it is not less: `a` is
+                   read up to there, or up to the next CFXI_STEP */
     double (*cycles)(int rows, int panels);  /* of one step */
 } cfxi_bytes;
 

@@ -55,7 +55,7 @@ static void one_tile(const cfxi_byte_tile *t, int rows, int panels)
 static void tile(const cfxi_byte_tile *t, int rows, int panels)
 {
     cfxi_byte_tile next = *t;
-    set_up(rows);
+    set_up(rows, t->k);
     for (int64_t i = 0; i < t->down; i++, go_down(&next, rows))
         one_tile(&next, rows, panels);
     _tile_release();

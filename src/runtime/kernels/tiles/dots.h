@@ -19,7 +19,7 @@ typedef struct cfxi_dots {
     void (*tile)(const cfxi_sum_tile *t, int rows, int panels);
     int most_rows[CFXI_TILE_MOST_PANELS];
     int width;  /* floats of `a` for each pair */
-    int pairs;  /* that the length of a product must be a multiple of */
+    int pairs;  /* that the length of a product must be a multiple of, if it is not less */
     double (*cycles)(int rows, int panels);  /* of one step of k */
     /* n elements as `a` has them: n * width / 2 floats. */
     void (*round)(int64_t n, const float *from, void *to);

@@ -22,7 +22,7 @@ static void tile(const cfxi_sum_tile *t, int rows, int panels)
     matrices m = {.a = (const char *)t->a, .a_row = t->a_row * FLOAT, .a_at = t->a_at,
                   .b_panel = t->b_panel * FLOAT, .b_at = t->b_at, .unit = FLOAT,
                   .count = t->count, .k = t->k * FLOAT};
-    set_up(rows);
+    set_up(rows, m.k);
     for (int panel = 0; panel < panels; panel += 2) {
         const int n = panels - panel < 2 ? 1 : 2;
         const int64_t column = panel * CFXI_PANEL;

@@ -12,7 +12,9 @@ enum {
     WAY = 4096,     /* bytes after which lines meet in the first-level cache, */
     MOST_MEET = 9,  /* and how many of them it holds beside others */
     STREAMS = 4,    /* panels of one row, which waits for memory: more are not read faster */
-    CHOICES = 4     /* numbers of rows that are tried for each number of panels */
+    CHOICES = 4,    /* numbers of rows that are tried for each number of panels */
+    AMX_ROWS = 4,   /* for which AMX, which takes as long for 16, is as fast as vectors, */
+    AMX_PART = 4    /* and which part of a turn it needs for that */
 };
 
 /* Cycles of one step of k. In each, a machine adds to two vectors of sums, and loads fewer than two
@@ -35,6 +37,11 @@ static double column_cycles(int64_t rows, int64_t each, int panels, int vectors)
 {
     const double whole = (double)(rows / each) * cycles_of((double)each, panels, vectors);
     return rows % each ? whole + cycles_of((double)(rows % each), panels, vectors) : whole;
+}
+
+bool cfxi_tiles_suit_amx(int64_t rows, int64_t k, int64_t turn)
+{
+    return rows >= AMX_ROWS && (k % turn == 0 || (k < turn && k >= turn / AMX_PART));
 }
 
 int64_t cfxi_tiles_across(const int most_rows[], cfxi_tiling tiling, int64_t left)

@@ -67,6 +67,9 @@ cfxi_tiling cfxi_tiles_tiling(cfx_isa isa, int64_t rows, int64_t panels, int64_t
 /* The same for tiles that are known by their rows and by the cycles of one k. */
 cfxi_tiling cfxi_tiles_cut(const int most_rows[], double (*cycles_of_step)(int rows, int panels),
                            int64_t rows, int64_t panels);
+/* Whether AMX, which multiplies `turn` elements of k at a time, or fewer if these are all, pays for
+ * products of `rows` rows. (tiles.c) */
+bool cfxi_tiles_suit_amx(int64_t rows, int64_t k, int64_t turn);
 /* Panels of the next tile of `tiling`, where `left` (at least 1) remain: what is left over may be a
  * number that there are no tiles of. */
 int64_t cfxi_tiles_across(const int most_rows[], cfxi_tiling tiling, int64_t left);
