@@ -186,8 +186,9 @@ CFX_API cfx_status cfx_graph_fuse_layers(cfx_graph *g, const cfx_module_tree *mo
 
 typedef struct cfx_prepare_options {
     bool training;          /* quantization-aware: fake quantization, layers that learn with it */
-    bool every_spelling;    /* x.flatten(1) as torch.flatten(x, 1): all spellings of an operator;
-                               otherwise those that PyTorch's FX mode looks at */
+    bool every_spelling;    /* x.flatten(1) as torch.flatten(x, 1): all spellings of an operator,
+                               and x @ w as a linear layer; otherwise those that PyTorch's FX mode
+                               looks at */
     const size_t *inputs;   /* places of inputs that are quantized already */
     size_t n_inputs;
     cfx_finding_fn *left;   /* called for each node that has a configuration but stays float */

@@ -72,8 +72,8 @@ static void measure(const cells *c, size_t widths[COLUMNS])
     }
 }
 
-/* Makes the table narrow enough: the words first, then names; numbers stay. */
-static void squeeze(size_t widths[COLUMNS], size_t width)
+/* Makes columns narrower, in this order, down to `least`, until the table has `width`. */
+static void squeeze_to(size_t widths[COLUMNS], size_t width, size_t least)
 {
     static const size_t order[] = {ADVICE, LINE, OPERATOR, LAYER};
     size_t all = 0;
@@ -82,11 +82,18 @@ static void squeeze(size_t widths[COLUMNS], size_t width)
     for (size_t i = 0; width && i < sizeof order / sizeof *order && all > width + GAP; i++) {
         size_t *w = &widths[order[i]];
         const size_t over = all - width - GAP;
-        const size_t spare = *w > LEAST_WIDTH ? *w - LEAST_WIDTH : 0;
+        const size_t spare = *w > least ? *w - least : 0;
         const size_t less = over < spare ? over : spare;
         *w -= less;
         all -= less;
     }
+}
+
+/* Makes the table narrow enough: the words first, then names; numbers stay. */
+static void squeeze(size_t widths[COLUMNS], size_t width)
+{
+    squeeze_to(widths, width, LEAST_WIDTH);
+    squeeze_to(widths, width, LEAST_WIDTH / 2);
 }
 
 static void write_cell(cfxi_out *out, const char *text, size_t column, size_t width)

@@ -205,7 +205,7 @@ cfx_status cfx_observer_observe(cfx_observer *o, const cfx_tensor *x, cfx_error 
 
 /* ---- merging -------------------------------------------------------------------------------- */
 
-static bool same_spec(const cfx_quantize_spec *a, const cfx_quantize_spec *b)
+bool cfxi_quantize_same_spec(const cfx_quantize_spec *a, const cfx_quantize_spec *b)
 {
     return a->observer == b->observer && a->dtype == b->dtype && a->low == b->low &&
            a->high == b->high && a->per == b->per && a->axis == b->axis && a->group == b->group &&
@@ -218,7 +218,7 @@ cfx_status cfx_observer_merge(cfx_observer *o, const cfx_observer *from, cfx_err
 {
     CFX_TRY(cfxi_base_expect(o, "observer", err));
     CFX_TRY(cfxi_base_expect(from, "observer to merge", err));
-    if (!same_spec(&o->spec, &from->spec))
+    if (!cfxi_quantize_same_spec(&o->spec, &from->spec))
         return cfx_error_set(err, CFX_E_VALUE, "observers of different specs cannot be merged");
     if (from->n > 0)
         CFX_TRY(cfxi_quantize_observer_size(o, from->n, from->groups, err));

@@ -273,6 +273,11 @@ static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
         CFX_TRY(cfxi_quantize_is_spelled(n, p->modules, row->spellings, &spelled, p->err));
     f.row = row && spelled ? row : NULL;
     f.op = functional(f.op);
+    f.product = p->opts->every_spelling && cfxi_quantize_is_layer(p, n, f.op);
+    if (f.product) {
+        f.op = CFX_OPID_linear;
+        f.row = cfxi_quantize_find_row(f.op);
+    }
     CFX_TRY(find_config(p, n, &f));
     CFX_TRY(count_call(p, n));
     cfxi_quantize_facts *made = cfxi_base_map_add(&p->facts, n, sizeof f, p->allocator);

@@ -42,13 +42,13 @@ static cfx_node *add_call(cfxi_prepare *p, cfx_node *value, const char *path)
 }
 
 /* Remembers what an observer of `value` gives; it becomes the first of them. */
-static cfx_status note(cfxi_prepare *p, cfx_node *observer, cfx_node *value, cfx_dtype dtype,
-                       bool each_run)
+static cfx_status note(cfxi_prepare *p, cfx_node *observer, cfx_node *value, cfxi_observed what)
 {
     cfxi_observed *o = cfxi_base_map_add(&p->observed, observer, sizeof *o, p->allocator);
     if (!o)
         return cfxi_base_nomem(p->err);
-    *o = (cfxi_observed){value ? cfxi_base_pointers_get(&p->first, value) : NULL, dtype, each_run};
+    *o = what;
+    o->next = value ? cfxi_base_pointers_get(&p->first, value) : NULL;
     if (value && !cfxi_base_pointers_set(&p->first, value, observer, p->allocator))
         return cfxi_base_nomem(p->err);
     return CFX_OK;
@@ -75,8 +75,10 @@ static cfx_node *observe(cfxi_prepare *p, cfx_node *value, const cfx_qconfig *co
     else
         call = add_call(p, value, path);
     const cfxi_observed *of_like = like ? observed(p, like) : NULL;
-    const cfx_dtype dtype = of_like ? of_like->dtype : spec->dtype;
-    if (!call || note(p, call, value, dtype, cfxi_quantize_each_run(spec)) != CFX_OK)
+    const cfxi_observed what = {.weight = weight ? spec : NULL,
+                                .dtype = of_like ? of_like->dtype : spec->dtype,
+                                .each_run = cfxi_quantize_each_run(spec)};
+    if (!call || note(p, call, value, what) != CFX_OK)
         return NULL;
     return call;
 }
@@ -94,7 +96,9 @@ static cfx_node *observer_for(cfxi_prepare *p, cfx_node *value, const cfx_qconfi
     cfx_node *at = cfxi_base_pointers_get(&p->first, value);
     for (; at; at = o->next) {
         o = observed(p, at);
-        if (o->dtype == spec->dtype && o->each_run == each_run)
+        const bool is = weight ? o->weight && cfxi_quantize_same_spec(o->weight, spec)
+                               : !o->weight && o->dtype == spec->dtype && o->each_run == each_run;
+        if (is)
             return at;
     }
     return observe(p, value, config, weight, NULL);
@@ -337,6 +341,8 @@ static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
             report(p, n, why);
         return CFX_OK;
     }
+    if (f.product)
+        CFX_TRY(cfxi_quantize_make_layer(p, n));
     CFX_TRY(observe_weights(p, n, &f));
     CFX_TRY(drop_norm(p, n, &f));
     if ((f.row->role == CFXI_QUANTIZE_COUNT || f.row->role == CFXI_QUANTIZE_SHARE) &&
@@ -353,7 +359,7 @@ static cfx_status note_inputs(cfxi_prepare *p)
     for (cfx_node *n = cfxi_ir_next_input(p->g, NULL); n; n = cfxi_ir_next_input(p->g, n), place++)
         for (size_t i = 0; i < p->opts->n_inputs; i++)
             if (p->opts->inputs[i] == place)
-                CFX_TRY(note(p, n, NULL, CFX_DTYPE_UINT8, false));
+                CFX_TRY(note(p, n, NULL, (cfxi_observed){.dtype = CFX_DTYPE_UINT8}));
     return CFX_OK;
 }
 

@@ -37,11 +37,13 @@ typedef struct cfxi_quantize_facts {
     cfx_operator op;                /* never the in-place one */
     bool is_tail;                   /* another node's tail or norm */
     bool number;                    /* its value is not a tensor */
+    bool product;                   /* with a matrix of the model: becomes a linear layer */
 } cfxi_quantize_facts;
 
 /* An observer that was inserted, or an input that is quantized already. */
 typedef struct cfxi_observed {
     cfx_node *next;    /* another observer of the same value */
+    const cfx_quantize_spec *weight;  /* what it was made for, if that is a weight; or NULL */
     cfx_dtype dtype;
     bool each_run;
 } cfxi_observed;
@@ -81,6 +83,15 @@ static inline cfxi_quantize_facts *cfxi_quantize_facts_of(const cfxi_prepare *p,
     return cfxi_base_map_find(&p->facts, n, sizeof(cfxi_quantize_facts));
 }
 
+/* ---- products with matrices of the model (matrices.c) -------------------------------------- */
+
+/* Whether a node of p->g computes x @ w, or b + x @ w, of parameters w and b. */
+bool cfxi_quantize_is_layer(const cfxi_prepare *p, const cfx_node *n, cfx_operator op);
+/* Makes a call of F.linear of such a node. */
+cfx_status cfxi_quantize_make_layer(cfxi_prepare *p, cfx_node *n);
+/* The get_attr whose matrix a node transposes; NULL if it does something else. */
+cfx_node *cfxi_quantize_transposed(const cfx_node *n);
+
 /* ---- parts of a call ------------------------------------------------------------------------ */
 
 static inline const char *cfxi_quantize_path(const cfx_node *n)
@@ -103,6 +114,10 @@ static inline bool cfxi_quantize_each_run(const cfx_quantize_spec *spec)
 {
     return spec->observer == CFX_OBSERVE_EACH_RUN;
 }
+/* Makes a node a call of the function with these arguments, which are given away, and no others.
+ * (reference_layers.c) */
+cfx_status cfxi_quantize_set_call(cfx_node *n, const char *function, const cfx_value *args,
+                                  size_t count, cfx_error *err);
 /* Whether `n` calls an observer, and what that gives; fails as the host does. (reference.c) */
 cfx_status cfxi_quantize_observer(const cfx_quantize_host *host, const cfx_node *n, bool *is,
                                   cfx_quantize_spec *spec, cfx_error *err);

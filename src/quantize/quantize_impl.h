@@ -7,6 +7,9 @@
 
 #include <cfx/quantize.h>
 
+/* Whether two values become integers in the same way. (observer.c) */
+bool cfxi_quantize_same_spec(const cfx_quantize_spec *a, const cfx_quantize_spec *b);
+
 /* The node that alone reads `n`, in one place; NULL if there is none. */
 static inline cfx_node *cfxi_quantize_only_user(const cfx_node *n)
 {

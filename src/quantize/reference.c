@@ -60,6 +60,13 @@ static cfx_node *observed_value(const cfx_node *n)
     return v.kind == CFX_KIND_NODE ? v.as.node : NULL;
 }
 
+/* The get_attr of an observed weight, which may be transposed; NULL if it is none. */
+static const cfx_node *reader_of(const cfx_node *n)
+{
+    const cfx_node *value = observed_value(n);
+    return !value || value->op == CFX_OP_GET_ATTR ? value : cfxi_quantize_transposed(value);
+}
+
 /* Whether a call reads `n` as its weight. */
 static bool is_weight_of(const cfx_node *n, const cfx_node *user)
 {
@@ -78,10 +85,12 @@ static bool is_weight(const cfx_node *n)
 }
 
 /* Whether it is a weight of the model, not one that the model computes. */
-static bool is_stored_weight(const cfx_node *n)
+static bool is_stored_weight(const cfx_node *n) { return reader_of(n) && is_weight(n); }
+
+static cfxi_weight weight_of(const cfx_node *n)
 {
-    const cfx_node *value = observed_value(n);
-    return value && value->op == CFX_OP_GET_ATTR && is_weight(n);
+    const cfx_node *reader = reader_of(n);
+    return (cfxi_weight){cfxi_quantize_path(reader), reader != observed_value(n)};
 }
 
 static bool is_static(const cfx_quantize_spec *spec)
@@ -131,7 +140,7 @@ static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantiz
     c->n_observers++;
     if (is_stored_weight(n)) {
         const char *no;
-        CFX_TRY(cfxi_quantize_group_refusal(c, cfxi_quantize_path(observed_value(n)), spec, &no));
+        CFX_TRY(cfxi_quantize_group_refusal(c, weight_of(n), spec, &no));
         return no ? keep_users(c, n, no) : CFX_OK;
     }
     if (weight && spec->per == CFX_PER_GROUP)
@@ -166,7 +175,7 @@ static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
     const char *why = cfxi_quantize_layer_refusal(c, n, op);
     if (!why && cfxi_quantize_join(weight, cfxi_quantize_path(n), ".", "weight")) {
         CFX_TRY(c->host->spec(c->host->ctx, path, &spec, c->err));
-        CFX_TRY(cfxi_quantize_group_refusal(c, weight, &spec, &why));
+        CFX_TRY(cfxi_quantize_group_refusal(c, (cfxi_weight){weight, false}, &spec, &why));
     }
     if (why)
         return cfxi_quantize_keep(c, n, why);
@@ -248,7 +257,7 @@ static cfx_node *instead_of(cfxi_convert *c, cfx_node *n, const cfx_quantize_spe
 {
     cfx_node *value = observed_value(n);
     if (is_stored_weight(n))
-        return cfxi_quantize_weight(c, n, cfxi_quantize_path(value), cfxi_quantize_path(n), true);
+        return cfxi_quantize_weight(c, n, weight_of(n), cfxi_quantize_path(n), true);
     if (is_weight(n) && spec->per != CFX_PER_TENSOR)
         return cfxi_quantize_computed_weight(c, n, spec);
     if (cfxi_quantize_is_half(spec))
@@ -285,6 +294,11 @@ static cfx_status convert_observer(cfxi_convert *c, cfx_node *n, const cfx_quant
     CFX_TRY(cfx_node_replace_uses(n, cfx_value_node(with), NULL, NULL, NULL, c->err));
     CFX_TRY(cfxi_quantize_push_path(c, &c->observers, cfxi_quantize_path(n)));
     CFX_TRY(cfx_graph_erase(c->g, n, c->err));
+    cfx_node *of = cfxi_quantize_transposed(value);
+    if (of && value->n_users == 0) {
+        CFX_TRY(cfx_graph_erase(c->g, value, c->err));
+        value = of;
+    }
     const bool unread = value->op == CFX_OP_GET_ATTR && value->n_users == 0;
     return unread ? cfx_graph_erase(c->g, value, c->err) : CFX_OK;
 }
@@ -409,7 +423,7 @@ static void let_go(cfxi_convert *c)
     cfxi_base_pointers_free(&c->kept, c->allocator);
     cfxi_base_pointers_free(&c->layers, c->allocator);
     cfxi_base_pointers_free(&c->paths, c->allocator);
-    cfxi_base_pointers_free(&c->made, c->allocator);
+    cfxi_quantize_stored_free(c);
     free_paths(c, &c->replaced);
     free_paths(c, &c->observers);
 }

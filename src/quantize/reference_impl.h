@@ -15,7 +15,8 @@ typedef struct cfxi_convert {
     cfxi_pointers kept;       /* nodes that stay float: themselves */
     cfxi_pointers layers;     /* call_module of a layer -> the first path of its module */
     cfxi_pointers paths;      /* identity of a module -> the first path of it */
-    cfxi_pointers made;       /* identity of a buffer that was made: itself */
+    cfxi_hash_map stored;     /* identity of a weight -> size_t: which of `kinds` is its last */
+    cfxi_vec kinds;           /* of cfxi_stored: what was made of weights */
     cfxi_vec replaced;        /* of char *: paths of weights that integers replaced */
     cfxi_vec observers;       /* of char *: paths of observers */
     size_t n_observers;       /* in the graph and its layers */
@@ -23,6 +24,12 @@ typedef struct cfxi_convert {
     cfx_error bad;            /* the first that has observed what is not finite */
     cfx_error *err;           /* never NULL */
 } cfxi_convert;
+
+/* A weight: where it is ("fc.weight"), and whether its columns are the output channels. */
+typedef struct cfxi_weight {
+    const char *base;
+    bool transposed;
+} cfxi_weight;
 
 /* A copy of a path at the end of a list of them. (reference.c) */
 cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path);
@@ -45,18 +52,19 @@ static inline cfx_value cfxi_quantize_node_value(cfx_node *n)
 /* The path of the observer of a layer's weights; NULL if it has none. (reference_weights.c) */
 const char *cfxi_quantize_weight_observer(const cfxi_convert *c, const char *layer,
                                           char path[CFXI_QUANTIZE_MAX_PATH]);
-/* The weight at `base` ("fc.weight") as integers that are dequantized before `n`; the buffers are
- * made, unless they are there. NULL with c->err set. (reference_weights.c) */
-cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, const char *base,
+/* It as integers that are dequantized before `n`; the buffers are made, unless this weight has them
+ * for another call. NULL with c->err set. (reference_weights.c) */
+cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, cfxi_weight weight,
                                const char *observer, bool look);
+void cfxi_quantize_stored_free(cfxi_convert *c);
 
 /* The weight that the model computes and `observer` looks at, quantized and dequantized where it is
  * used, with its scales in buffers. NULL with c->err set. (reference_weights.c) */
 cfx_node *cfxi_quantize_computed_weight(cfxi_convert *c, cfx_node *observer,
                                         const cfx_quantize_spec *spec);
-/* *why the weight at `base` cannot have a scale for each group; NULL if it can, or is to have
+/* *why the weight cannot have a scale for each group; NULL if it can, or is to have
  * others. (reference_weights.c) */
-cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, const char *base,
+cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, cfxi_weight weight,
                                        const cfx_quantize_spec *spec, const char **why);
 
 /* Why the layer that `n` calls cannot become a function; NULL if it can. (reference_layers.c) */

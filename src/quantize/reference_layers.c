@@ -109,6 +109,27 @@ static size_t arguments(cfxi_convert *c, cfx_node *n, const layer *l, const char
     return count;
 }
 
+cfx_status cfxi_quantize_set_call(cfx_node *n, const char *function, const cfx_value *args,
+                                  size_t count, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    cfx_value tuple = cfx_value_tuple(g, args, count, err);
+    cfx_value none = cfx_value_seq(g, CFX_KIND_DICT, NULL, 0, err);
+    cfx_value name = cfx_value_retain(cfx_value_name(g, function, strlen(function), err));
+    cfx_status status = CFX_E_NOMEM;
+    if (tuple.kind != CFX_KIND_INVALID && none.kind != CFX_KIND_INVALID &&
+        name.kind != CFX_KIND_INVALID)
+        status = cfx_node_set_args_kwargs(n, tuple, none, err);
+    if (status == CFX_OK)
+        status = cfx_node_set_op(n, CFX_OP_CALL_FUNCTION, err);
+    const cfx_target target = {.object = cfx_value_object(name), .name = function,
+                               .size = strlen(function)};
+    if (status == CFX_OK)
+        status = cfx_node_set_target(n, target, err);
+    cfx_value_release(g, name);
+    return status;
+}
+
 static cfx_status make_call(cfxi_convert *c, cfx_node *n, const char *function,
                             const cfx_value *args, size_t count)
 {
@@ -118,21 +139,7 @@ static cfx_status make_call(cfxi_convert *c, cfx_node *n, const char *function,
                                             : cfx_error_set(c->err, CFX_E_KEY, "the layer '%.200s' "
                                                             "lacks an attribute of its class",
                                                             cfxi_quantize_path(n));
-    cfx_value tuple = cfx_value_tuple(c->g, args, count, c->err);
-    cfx_value none = cfx_value_seq(c->g, CFX_KIND_DICT, NULL, 0, c->err);
-    cfx_value name = cfx_value_retain(cfx_value_name(c->g, function, strlen(function), c->err));
-    cfx_status status = CFX_E_NOMEM;
-    if (tuple.kind != CFX_KIND_INVALID && none.kind != CFX_KIND_INVALID &&
-        name.kind != CFX_KIND_INVALID)
-        status = cfx_node_set_args_kwargs(n, tuple, none, c->err);
-    if (status == CFX_OK)
-        status = cfx_node_set_op(n, CFX_OP_CALL_FUNCTION, c->err);
-    const cfx_target target = {.object = cfx_value_object(name), .name = function,
-                               .size = strlen(function)};
-    if (status == CFX_OK)
-        status = cfx_node_set_target(n, target, c->err);
-    cfx_value_release(c->g, name);
-    return status;
+    return cfxi_quantize_set_call(n, function, args, count, c->err);
 }
 
 cfx_status cfxi_quantize_layer(cfxi_convert *c, cfx_node *n, cfx_operator op)
@@ -146,7 +153,7 @@ cfx_status cfxi_quantize_layer(cfxi_convert *c, cfx_node *n, cfx_operator op)
         !cfxi_quantize_join(base, path, ".", "weight"))
         return CFX_OK;
     const bool look = strstr(observer, "weight_observer") != NULL;
-    cfx_node *weight = cfxi_quantize_weight(c, n, base, observer, look);
+    cfx_node *weight = cfxi_quantize_weight(c, n, (cfxi_weight){base, false}, observer, look);
     if (!weight)
         return cfxi_base_failed(c->err, c->err->status);
     const size_t count = arguments(c, n, l, path, weight, args);

@@ -62,21 +62,6 @@ static cfx_value compute(cfxi_convert *c, cfx_operator op, const cfx_value *args
 
 static bool is_int4(const cfx_quantize_spec *spec) { return spec->low >= -8 && spec->high <= 7; }
 
-static cfx_value as_integers(cfxi_convert *c, cfx_value weight, const cfx_quantize_spec *spec,
-                             cfx_value scale, cfx_value zero)
-{
-    const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
-    const cfx_value dtype = cfx_value_dtype(spec->dtype);
-    const cfx_value one[] = {weight, scale, zero, low, high, dtype};
-    const cfx_value channel[] = {weight, scale, zero, cfx_value_int(spec->axis), low, high, dtype};
-    const cfx_value group[] = {weight, scale, zero, low, high, dtype, cfx_value_int(spec->group)};
-    if (spec->per == CFX_PER_CHANNEL)
-        return compute(c, CFX_OPID_quantize_per_channel, channel, 7);
-    if (spec->per == CFX_PER_GROUP)
-        return compute(c, CFX_OPID_quantize_per_channel_group, group, 7);
-    return compute(c, CFX_OPID_quantize_per_tensor, one, 6);
-}
-
 /* Elements 0, 2, 4, ... or 1, 3, 5, ... of each row, the lower half of each. */
 static cfx_value halves(cfxi_convert *c, cfx_value q, int64_t from)
 {
@@ -89,18 +74,56 @@ static cfx_value halves(cfxi_convert *c, cfx_value q, int64_t from)
     return low;
 }
 
-static cfx_value padded(cfxi_convert *c, cfx_value q)
+static cfx_value padded(cfxi_convert *c, cfx_value q, int64_t by)
 {
-    const cfx_value one[] = {cfx_value_int(0), cfx_value_int(1)};
-    const cfx_value pad[] = {q, cfx_value_list(c->g, one, 2, c->err)};
+    const cfx_value sides[] = {cfx_value_int(0), cfx_value_int(by)};
+    const cfx_value pad[] = {q, cfx_value_list(c->g, sides, 2, c->err)};
     const cfx_value v = compute(c, CFX_OPID_constant_pad_nd, pad, 2);
     cfx_value_discard(c->g, pad[1]);
     return v;
 }
 
+/* Whether the last group of a row is shorter: PyTorch's rows have no such groups. */
+static bool is_ragged(const cfx_quantize_spec *spec, int64_t row)
+{
+    return spec->per == CFX_PER_GROUP && row > spec->group && row % spec->group != 0;
+}
+
+static cfx_value as_whole_groups(cfxi_convert *c, cfx_value weight, const cfx_value group[7],
+                                 int64_t row, int64_t size)
+{
+    const cfx_value full = padded(c, weight, size - row % size);
+    const cfx_value args[] = {full, group[1], group[2], group[3], group[4], group[5], group[6]};
+    const cfx_value q = compute(c, CFX_OPID_quantize_per_channel_group, args, 7);
+    const cfx_value slice[] = {q, cfx_value_int(1), cfx_value_int(0), cfx_value_int(row)};
+    const cfx_value part = compute(c, CFX_OPID_slice, slice, 4);
+    const cfx_value rows = compute(c, CFX_OPID_contiguous, &part, 1);
+    cfx_value_discard(c->g, full);
+    cfx_value_discard(c->g, q);
+    cfx_value_discard(c->g, part);
+    return rows;
+}
+
+static cfx_value as_integers(cfxi_convert *c, cfx_value weight, const cfx_quantize_spec *spec,
+                             int64_t row, cfx_value scale, cfx_value zero)
+{
+    const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
+    const cfx_value dtype = cfx_value_dtype(spec->dtype);
+    const cfx_value one[] = {weight, scale, zero, low, high, dtype};
+    const cfx_value channel[] = {weight, scale, zero, cfx_value_int(spec->axis), low, high, dtype};
+    const cfx_value group[] = {weight, scale, zero, low, high, dtype, cfx_value_int(spec->group)};
+    if (is_ragged(spec, row))
+        return as_whole_groups(c, weight, group, row, spec->group);
+    if (spec->per == CFX_PER_CHANNEL)
+        return compute(c, CFX_OPID_quantize_per_channel, channel, 7);
+    if (spec->per == CFX_PER_GROUP)
+        return compute(c, CFX_OPID_quantize_per_channel_group, group, 7);
+    return compute(c, CFX_OPID_quantize_per_tensor, one, 6);
+}
+
 static cfx_value pack(cfxi_convert *c, cfx_value q, int64_t row)
 {
-    const cfx_value even = row % 2 ? padded(c, q) : q;
+    const cfx_value even = row % 2 ? padded(c, q, 1) : q;
     const cfx_value low = halves(c, even, 0), high = halves(c, even, 1);
     const cfx_value times[] = {high, cfx_value_int(16)};
     const cfx_value shifted = compute(c, CFX_OPID_mul, times, 2);
@@ -116,20 +139,122 @@ static cfx_value pack(cfxi_convert *c, cfx_value q, int64_t row)
     return packed;
 }
 
-/* How many dimensions a weight has; *row is the length of the last one. */
-static cfx_status rank_of(cfxi_convert *c, const char *base, size_t *rank, int64_t *row)
+/* How many dimensions a weight has; *row is the length of a row, -1 if it is not known. */
+static cfx_status rank_of(cfxi_convert *c, cfxi_weight w, size_t *rank, int64_t *row)
 {
+    const size_t from_end = w.transposed ? 2 : 1;
     cfx_value shape;
-    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, base, "shape", &shape, c->err));
+    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, w.base, "shape", &shape, c->err));
     const cfx_value *sizes = cfx_value_items(shape, rank);
-    const bool known = *rank > 0 && sizes[*rank - 1].kind == CFX_KIND_INT;
-    *row = known ? sizes[*rank - 1].as.i : 0;
+    const bool known = *rank >= from_end && sizes[*rank - from_end].kind == CFX_KIND_INT;
+    *row = known ? sizes[*rank - from_end].as.i : -1;
     cfx_value_discard(c->g, shape);
-    return known ? CFX_OK : cfx_error_set(c->err, CFX_E_SHAPE, "the weight '%.200s' has no rows",
-                                          base);
+    return CFX_OK;
 }
 
-cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, const char *base,
+/* The weight with its output channels first, floating. */
+static cfx_value value_of(cfxi_convert *c, cfxi_weight w)
+{
+    const cfx_value v = c->modules->get(c->modules->ctx, c->g, w.base, c->err);
+    if (!w.transposed)
+        return v;
+    const cfx_value t = compute(c, CFX_OPID_t, &v, 1);
+    const cfx_value rows = compute(c, CFX_OPID_contiguous, &t, 1);
+    cfx_value_discard(c->g, v);
+    cfx_value_discard(c->g, t);
+    return rows;
+}
+
+/* ---- what is stored ------------------------------------------------------------------------- */
+
+/* What one weight became. It may become more than that: a head that is tied to an embedding has
+ * groups, which the embedding has not. */
+typedef struct cfxi_stored {
+    size_t next;             /* of the same weight: one more than its place in c->kinds; or 0 */
+    char *base;              /* owned: "fc.weight", or "fc.weight_2" if that is taken */
+    cfx_quantize_spec spec;
+    bool transposed;
+    int64_t row;             /* its length */
+    cfx_value scale, zero;   /* of all of it; INVALID: there are tensors */
+} cfxi_stored;
+
+static cfxi_stored *stored_at(const cfxi_convert *c, size_t i)
+{
+    return (cfxi_stored *)c->kinds.data + i;
+}
+
+static void *identity(const cfxi_convert *c, const char *path)
+{
+    return (void *)(uintptr_t)c->modules->identity(c->modules->ctx, path);
+}
+
+/* NULL if nothing like it was stored yet. */
+static cfxi_stored *find_stored(const cfxi_convert *c, cfxi_weight w, const cfx_quantize_spec *spec)
+{
+    void *id = identity(c, w.base);
+    const size_t *last = id ? cfxi_base_map_find(&c->stored, id, sizeof *last) : NULL;
+    for (size_t i = last ? *last : 0; i > 0; i = stored_at(c, i - 1)->next) {
+        cfxi_stored *s = stored_at(c, i - 1);
+        if (s->transposed == w.transposed && cfxi_quantize_same_spec(&s->spec, spec))
+            return s;
+    }
+    return NULL;
+}
+
+static bool is_taken(const cfxi_convert *c, const char *base)
+{
+    static const char *const suffixes[] = {"_int8", "_uint8", "_int4", "_float16", "_scale",
+                                           "_zero"};
+    char path[CFXI_QUANTIZE_MAX_PATH];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (cfxi_quantize_join(path, base, suffixes[i], "") && identity(c, path))
+            return true;
+    return false;
+}
+
+/* A place for what the weight becomes; NULL with c->err set. */
+static cfxi_stored *add_stored(cfxi_convert *c, cfxi_weight w, const cfx_quantize_spec *spec)
+{
+    char base[CFXI_QUANTIZE_MAX_PATH];
+    void *id = identity(c, w.base);
+    size_t rank;
+    int64_t row;
+    bool fits = cfxi_quantize_join(base, w.base, "", "");
+    if (rank_of(c, w, &rank, &row) != CFX_OK)
+        return NULL;
+    for (int i = 2; fits && is_taken(c, base); i++)
+        fits = snprintf(base, sizeof base, "%s_%d", w.base, i) < (int)sizeof base;
+    if (!fits)
+        return cfx_error_set(c->err, CFX_E_LIMIT, "the path '%.100s' is too long", w.base), NULL;
+    size_t *last = id ? cfxi_base_map_add(&c->stored, id, sizeof *last, c->allocator) : NULL;
+    char *copy = cfxi_base_alloc(c->allocator, strlen(base) + 1);
+    if (!copy || (id && !last) ||
+        !cfxi_base_vec_reserve(&c->kinds, 1, sizeof(cfxi_stored), c->allocator)) {
+        if (copy)
+            cfxi_base_free(c->allocator, copy, strlen(base) + 1);
+        return cfxi_base_nomem(c->err), NULL;
+    }
+    strcpy(copy, base);
+    cfxi_stored *s = stored_at(c, c->kinds.size++);
+    *s = (cfxi_stored){.next = last ? *last : 0, .base = copy, .spec = *spec,
+                       .transposed = w.transposed, .row = row,
+                       .scale = cfx_value_invalid(), .zero = cfx_value_invalid()};
+    if (last)
+        *last = c->kinds.size;
+    return s;
+}
+
+void cfxi_quantize_stored_free(cfxi_convert *c)
+{
+    for (size_t i = 0; i < c->kinds.size; i++) {
+        char *base = stored_at(c, i)->base;
+        cfxi_base_free(c->allocator, base, strlen(base) + 1);
+    }
+    cfxi_base_vec_free(&c->kinds, sizeof(cfxi_stored), c->allocator);
+    cfxi_base_map_free(&c->stored, sizeof(size_t), c->allocator);
+}
+
+cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, cfxi_weight weight,
                                        const cfx_quantize_spec *spec, const char **why)
 {
     size_t rank;
@@ -137,10 +262,10 @@ cfx_status cfxi_quantize_group_refusal(cfxi_convert *c, const char *base,
     *why = NULL;
     if (spec->per != CFX_PER_GROUP)
         return CFX_OK;
-    CFX_TRY(rank_of(c, base, &rank, &row));
+    CFX_TRY(rank_of(c, weight, &rank, &row));
     if (rank != 2)
         *why = "weights have a scale for each group only if they are a matrix";
-    else if (row == 1 || (row > spec->group && row % spec->group != 0))
+    else if (row == 1)
         *why = "the rows of its weights cannot be divided into groups of this size";
     return CFX_OK;
 }
@@ -155,13 +280,7 @@ static cfx_status store(cfxi_convert *c, const char *base, const char *suffix, c
         return cfxi_base_failed(c->err, c->err->status);
     if (!cfxi_quantize_join(path, base, suffix, ""))
         return cfx_error_set(c->err, CFX_E_LIMIT, "the path '%.100s' is too long", base);
-    if (c->modules->identity(c->modules->ctx, path))
-        return cfx_error_set(c->err, CFX_E_VALUE, "the quantized weight is to be stored at "
-                             "'%.200s', but the model has something there; rename it", path);
-    CFX_TRY(c->modules->set(c->modules->ctx, c->g, path, v, c->err));
-    void *id = (void *)(uintptr_t)c->modules->identity(c->modules->ctx, path);
-    return !id || cfxi_base_pointers_set(&c->made, id, id, c->allocator) ? CFX_OK
-                                                                         : cfxi_base_nomem(c->err);
+    return c->modules->set(c->modules->ctx, c->g, path, v, c->err);
 }
 
 /* Likewise one that was computed for it, which is not needed afterwards. */
@@ -170,14 +289,6 @@ static cfx_status store_made(cfxi_convert *c, const char *base, const char *suff
     const cfx_status status = store(c, base, suffix, v);
     cfx_value_discard(c->g, v);
     return status;
-}
-
-static bool is_made(const cfxi_convert *c, const char *base, const char *suffix)
-{
-    char path[CFXI_QUANTIZE_MAX_PATH];
-    const void *id = cfxi_quantize_join(path, base, suffix, "")
-                         ? c->modules->identity(c->modules->ctx, path) : NULL;
-    return id && cfxi_base_pointers_get(&c->made, id);
 }
 
 static const char *suffix_of(const cfx_quantize_spec *spec)
@@ -193,21 +304,24 @@ static cfx_status store_scales(cfxi_convert *c, const char *base, cfx_value scal
     return store(c, base, "_zero", zero);
 }
 
-static cfx_status store_integers(cfxi_convert *c, const char *base, const cfx_quantize_spec *spec,
-                                 cfx_value weight, cfx_value scale, cfx_value zero)
+static cfx_status store_integers(cfxi_convert *c, cfxi_stored *s, cfx_value weight,
+                                 cfx_value scale, cfx_value zero)
 {
-    size_t rank;
-    int64_t row = 0;
-    if (is_int4(spec))
-        CFX_TRY(rank_of(c, base, &rank, &row));
-    cfx_value q = as_integers(c, weight, spec, scale, zero);
-    if (q.kind != CFX_KIND_INVALID && is_int4(spec)) {
-        const cfx_value packed = pack(c, q, row);
+    if (is_int4(&s->spec) && s->row < 1)
+        return cfx_error_set(c->err, CFX_E_SHAPE, "the weight '%.200s' has no rows", s->base);
+    cfx_value q = as_integers(c, weight, &s->spec, s->row, scale, zero);
+    if (q.kind != CFX_KIND_INVALID && is_int4(&s->spec)) {
+        const cfx_value packed = pack(c, q, s->row);
         cfx_value_discard(c->g, q);
         q = packed;
     }
-    CFX_TRY(store_made(c, base, suffix_of(spec), q));
-    return spec->per == CFX_PER_TENSOR ? CFX_OK : store_scales(c, base, scale, zero);
+    CFX_TRY(store_made(c, s->base, suffix_of(&s->spec), q));
+    if (s->spec.per == CFX_PER_TENSOR) {
+        s->scale = scale;  /* numbers */
+        s->zero = zero;
+        return CFX_OK;
+    }
+    return store_scales(c, s->base, scale, zero);
 }
 
 static cfx_status store_half(cfxi_convert *c, const char *base, cfx_value weight)
@@ -227,38 +341,37 @@ static cfx_value reader(cfxi_convert *c, cfx_node *before, const char *base, con
 }
 
 /* The integers, unpacked. */
-static cfx_value integers(cfxi_convert *c, cfx_node *before, const char *base,
-                          const cfx_quantize_spec *spec)
+static cfx_value integers(cfxi_convert *c, cfx_node *before, const cfxi_stored *s)
 {
-    const cfx_value packed = reader(c, before, base, suffix_of(spec));
-    if (!is_int4(spec))
+    const cfx_value packed = reader(c, before, s->base, suffix_of(&s->spec));
+    if (!is_int4(&s->spec))
         return packed;
-    size_t rank;
-    int64_t row;
-    if (rank_of(c, base, &rank, &row) != CFX_OK)
-        return cfx_value_invalid();
-    const cfx_value args[] = {packed, cfx_value_int(row)};
+    const cfx_value args[] = {packed, cfx_value_int(s->row)};
     return cfxi_quantize_node_value(
         cfxi_quantize_add_call(c, before, "cfx.ops.unpack_int4", args, 2));
 }
 
 /* `q`, by the scales at `base`, or of one for all. */
 static cfx_node *dequantized(cfxi_convert *c, cfx_node *before, cfx_value q, const char *base,
-                             const cfx_quantize_spec *spec, cfx_value scale, cfx_value zero)
+                             const cfx_quantize_spec *spec, bool ragged, cfx_value one_scale,
+                             cfx_value one_zero)
 {
     const cfx_value low = cfx_value_int(spec->low), high = cfx_value_int(spec->high);
     const cfx_value dtype = cfx_value_dtype(spec->dtype);
     if (spec->per == CFX_PER_TENSOR) {
-        const cfx_value one[] = {q, scale, zero, low, high, dtype};
+        const cfx_value one[] = {q, one_scale, one_zero, low, high, dtype};
         return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_tensor.default", one,
                                       6);
     }
-    const cfx_value s = reader(c, before, base, "_scale"), z = reader(c, before, base, "_zero");
-    const cfx_value group[] = {q, s, z, low, high, dtype, cfx_value_int(spec->group),
+    const cfx_value scale = reader(c, before, base, "_scale");
+    const cfx_value zero = reader(c, before, base, "_zero");
+    const cfx_value group[] = {q, scale, zero, low, high, dtype, cfx_value_int(spec->group),
                                cfx_value_dtype(CFX_DTYPE_FLOAT32)};
-    const cfx_value channel[] = {q, s, z, cfx_value_int(spec->axis), low, high, dtype};
+    const cfx_value channel[] = {q, scale, zero, cfx_value_int(spec->axis), low, high, dtype};
     if (spec->per == CFX_PER_GROUP)
-        return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_channel_group.default",
+        return cfxi_quantize_add_call(c, before, ragged
+                                          ? "cfx.ops.dequantize_per_channel_group"
+                                          : DECOMPOSED "dequantize_per_channel_group.default",
                                       group, 8);
     return cfxi_quantize_add_call(c, before, DECOMPOSED "dequantize_per_channel.default", channel,
                                   7);
@@ -286,44 +399,41 @@ static cfx_status scales_of(cfxi_convert *c, const char *weight, const char *obs
     return status;
 }
 
-static cfx_node *integer_weight(cfxi_convert *c, cfx_node *n, const char *base,
-                                const char *observer, const cfx_quantize_spec *spec,
-                                cfx_value weight)
+static cfx_status store_weight(cfxi_convert *c, cfxi_stored *s, const char *observer,
+                               cfx_value weight, bool look)
 {
     cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
-    cfx_node *result = NULL;
-    cfx_status status = scales_of(c, base, observer, &scale, &zero);
-    if (status == CFX_OK && !is_made(c, base, suffix_of(spec)))
-        status = store_integers(c, base, spec, weight, scale, zero);
-    if (status == CFX_OK)
-        result = dequantized(c, n, integers(c, n, base, spec), base, spec, scale, zero);
+    if (cfxi_quantize_is_half(&s->spec))
+        return store_half(c, s->base, weight);
+    if (look)
+        CFX_TRY(c->host->look(c->host->ctx, c->g, observer, weight, c->err));
+    CFX_TRY(scales_of(c, s->base, observer, &scale, &zero));
+    const cfx_status status = store_integers(c, s, weight, scale, zero);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
-    return result;
+    return status;
 }
 
-cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, const char *base,
+cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, cfxi_weight weight,
                                const char *observer, bool look)
 {
     cfx_quantize_spec spec;
-    cfx_node *result = NULL;
-    cfx_status status = c->host->spec(c->host->ctx, observer, &spec, c->err);
-    cfx_value weight = cfx_value_invalid();
-    if (status == CFX_OK)
-        weight = c->modules->get(c->modules->ctx, c->g, base, c->err);
-    if (weight.kind == CFX_KIND_INVALID)
+    if (c->host->spec(c->host->ctx, observer, &spec, c->err) != CFX_OK)
         return NULL;
-    if (cfxi_quantize_is_half(&spec)) {
-        if (is_made(c, base, "_float16") || store_half(c, base, weight) == CFX_OK)
-            result = from_half(c, n, base);
-    } else {
-        if (look)
-            status = c->host->look(c->host->ctx, c->g, observer, weight, c->err);
-        if (status == CFX_OK)
-            result = integer_weight(c, n, base, observer, &spec, weight);
+    cfxi_stored *s = find_stored(c, weight, &spec);
+    if (!s) {
+        const cfx_value v = value_of(c, weight);
+        s = v.kind != CFX_KIND_INVALID ? add_stored(c, weight, &spec) : NULL;
+        const cfx_status status = s ? store_weight(c, s, observer, v, look) : CFX_E_NOMEM;
+        cfx_value_discard(c->g, v);
+        if (status != CFX_OK)
+            return NULL;
     }
-    cfx_value_discard(c->g, weight);
-    if (result && cfxi_quantize_push_path(c, &c->replaced, base) != CFX_OK)
+    cfx_node *result = cfxi_quantize_is_half(&spec)
+                           ? from_half(c, n, s->base)
+                           : dequantized(c, n, integers(c, n, s), s->base, &spec,
+                                         is_ragged(&spec, s->row), s->scale, s->zero);
+    if (result && cfxi_quantize_push_path(c, &c->replaced, weight.base) != CFX_OK)
         result = NULL;
     return result;
 }
@@ -337,7 +447,7 @@ cfx_node *cfxi_quantize_computed_weight(cfxi_convert *c, cfx_node *observer,
     const cfx_value dtype = cfx_value_dtype(spec->dtype);
     cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
     cfx_status status = scales_of(c, cfx_node_name(weight.as.node, NULL), base, &scale, &zero);
-    if (status == CFX_OK && !is_made(c, base, "_scale"))
+    if (status == CFX_OK && !is_taken(c, base))
         status = store_scales(c, base, scale, zero);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
@@ -348,5 +458,6 @@ cfx_node *cfxi_quantize_computed_weight(cfxi_convert *c, cfx_node *observer,
     const cfx_value args[] = {weight, scale, zero, cfx_value_int(spec->axis), low, high, dtype};
     cfx_node *q = cfxi_quantize_add_call(c, observer, DECOMPOSED "quantize_per_channel.default",
                                          args, 7);
-    return q ? dequantized(c, observer, cfx_value_node(q), base, spec, scale, zero) : NULL;
+    return q ? dequantized(c, observer, cfx_value_node(q), base, spec, false, scale, zero)
+             : NULL;
 }

@@ -174,3 +174,26 @@ def test_the_command_does_as_python(net, tmp_path):
     want, got = (torch.cat([m(x) for x in data()]) for m in (net, quantized))
     assert sqnr(want, got) == pytest.approx(result["sqnr"], abs=0.5)
     assert "fc.weight_int8" in dict(quantized.named_buffers())
+
+
+def test_a_table_with_long_names_everywhere_fits_a_terminal():
+    class Long(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first_convolution = torch.nn.Conv2d(1, 2, 3)
+            self.average_of_everything = torch.nn.AdaptiveAvgPool2d(1)
+
+        def forward(self, x):
+            return self.average_of_everything(self.first_convolution(x)).abs()
+
+    x = torch.randn(4, 1, 8, 8)
+    coarse = cfx.quantize.QConfigMapping().set_global(cfx.quantize.QConfig(
+        activation=cfx.quantize.MinMaxObserver.with_args(quant_min=0, quant_max=7),
+        weight=cfx.quantize.MinMaxObserver.with_args(dtype=torch.qint8, quant_min=-2, quant_max=1),
+    ))
+    prepared = cfx.quantize.prepare_fx(Long().eval(), coarse, (x,))
+    prepared(x)
+    report = cfx.quantize.compare(prepared, cfx.quantize.convert_fx(prepared), x)
+    for width in (100, 80, 76):
+        table = report.table(width)
+        assert max(len(line) for line in table.split("\n")) <= width, table

@@ -466,6 +466,20 @@ def test_per_channel_group(zero_dtype, scale_dtype):
           4, torch.float32)
 
 
+def test_the_last_group_may_be_shorter():
+    x, scales = random(45, 5, 11) * 3, random(46, 5, 3).abs() + 0.05
+    zeros = torch.arange(-7, 8).reshape(5, 3)
+    ops, full = torch.ops.quantized_decomposed, nn.functional.pad(x, (0, 1))
+    limits = (-8, 7, torch.int8, 4)
+    want = ops.quantize_per_channel_group(full, scales, zeros, *limits)
+    got = cfx.ops.quantize_per_channel_group(x, scales, zeros, *limits)
+    assert torch.equal(got, want[:, :11]) and got.is_contiguous()
+    for zero in (zeros, None):
+        back = ops.dequantize_per_channel_group(want, scales, zero, *limits, torch.float32)
+        assert torch.equal(cfx.ops.dequantize_per_channel_group(
+            got, scales, zero, *limits, torch.float32), back[:, :11])  # fmt: skip
+
+
 CHOOSE = {
     "plain": [random(48, 7) * 3, random(49, 3, 5).abs() + 1, -random(50, 40).abs() - 1,
               random(51, 3, 4, 5).permute(2, 0, 1)],
@@ -521,8 +535,8 @@ def test_choose_qparams_per_token(dtype):
      (torch.ones(2, 4), torch.ones(2, 4), torch.zeros(2, 4), -8, 7, torch.int8, 1), ValueError,
      "group_size must be > 1"),
     ("quantize_per_channel_group",
-     (torch.ones(2, 4), torch.ones(2, 2), torch.zeros(2, 2), -8, 7, torch.int8, 3), RuntimeError,
-     "divisible"),
+     (torch.ones(2, 4), torch.ones(2, 1), torch.zeros(2, 1), -8, 7, torch.int8, 3), RuntimeError,
+     "one element for each group"),
     ("quantize_per_channel_group",
      (torch.ones(2, 4), torch.ones(2, 3), torch.zeros(2, 3), -8, 7, torch.int8, 2), RuntimeError,
      "one element for each group"),

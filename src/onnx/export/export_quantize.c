@@ -266,6 +266,8 @@ static cfxi_ev *in_groups(cfxi_export_call *c, cfxi_ev *v, int64_t groups)
     return cfxi_export_reshape(c, v, (int64_t[]){-1, groups}, 2);
 }
 
+#define SHORTER "the last group of a row is shorter than the others: use groups that divide the row"
+
 cfxi_ev *cfxi_export_dequantize_per_channel_group(cfxi_export_call *c)
 {
     const int64_t length = cfxi_export_known_size(c->x, c->args[ROWS], 1);
@@ -279,9 +281,12 @@ cfxi_ev *cfxi_export_dequantize_per_channel_group(cfxi_export_call *c)
         return cfxi_export_refuse(c, "the length of a row must be known");
     if (!x)
         x = ARG(ROWS);
-    cfxi_ev *scale = in_groups(c, in_type(c, ARG(SCALES), CFX_DTYPE_FLOAT32), length / group);
+    const int64_t groups = (length + group - 1) / group;
+    cfxi_ev *scale = in_groups(c, in_type(c, ARG(SCALES), CFX_DTYPE_FLOAT32), groups);
     if (c->x->opset < 21 || cfxi_export_result_dtype(c) == CFX_DTYPE_FLOAT64 ||
         (zero && !zeros_fit(c, ZEROS, cfxi_export_dtype(x)))) {
+        if (length % group != 0)
+            return cfxi_export_refuse(c, SHORTER);
         x = cfxi_export_reshape(c, CAST(ARG(ROWS), CFX_DTYPE_FLOAT32), (int64_t[]){-1, group}, 2);
         if (zero)
             x = NODE("Sub", x, cfxi_export_reshape(c, CAST(zero, CFX_DTYPE_FLOAT32),
@@ -290,7 +295,7 @@ cfxi_ev *cfxi_export_dequantize_per_channel_group(cfxi_export_call *c)
         return cfxi_export_reshape(c, x, (int64_t[]){-1, length}, 2);
     }
     cfxi_ev *y = zero ? NODE("DequantizeLinear", x, scale,
-                             in_groups(c, in_type(c, zero, cfxi_export_dtype(x)), length / group))
+                             in_groups(c, in_type(c, zero, cfxi_export_dtype(x)), groups))
                       : NODE("DequantizeLinear", x, scale);
     SET_INT("axis", 1);
     SET_INT("block_size", group);
@@ -305,6 +310,8 @@ cfxi_ev *cfxi_export_quantize_per_channel_group(cfxi_export_call *c)
     const int64_t group = asked > length ? length : asked;
     if (length < 1)
         return cfxi_export_refuse(c, "the length of a row must be known");
+    if (length % group != 0)
+        return cfxi_export_refuse(c, SHORTER);
     cfxi_ev *x = CAST(ARG(ROWS), CFX_DTYPE_FLOAT32);
     cfxi_ev *scale = CAST(ARG(SCALES), CFX_DTYPE_FLOAT32);
     cfxi_ev *zero = CAST(ARG(ZEROS), CFX_DTYPE_FLOAT32);

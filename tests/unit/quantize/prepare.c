@@ -372,6 +372,58 @@ TEST(ranges_of_each_run)
     cfx_graph_release(g);
 }
 
+static const char products[] =
+    "graph(): %x = placeholder[target=x]() %w = get_attr[target=w]() %b = get_attr[target=b]() "
+    "%y = call_function[target=torch.addmm](%b, %x, %w) "
+    "%t = call_method[target=t](%w) %z = call_method[target=matmul](%y, %t) "
+    "%u = call_function[target=torch.mm](%w, %z) output(%u)";
+
+static fake_tree products_tree(void)
+{
+    fake_tree tree = {0};
+    fake_tensor(&tree, "w", 4, 2);
+    fake_tensor(&tree, "b", 1, 1);
+    return tree;
+}
+
+TEST(products_with_matrices_are_layers)
+{
+    fake_tree tree = products_tree();
+    fake_quantizer q = {.tree = &tree};
+    cfx_qconfig config = usual_config();
+    config.activation.observer = CFX_OBSERVE_NOTHING;
+    const cfx_prepare_options opts = {.every_spelling = true};
+    cfx_error err = {0};
+    cfx_graph *g = parsed(products, NULL, &err);
+    CHECK_INT_EQ(CFX_OK, prepare(g, &q, &config, &opts, &err));
+    CHECK_INT_EQ(2, q.made);  /* of %w with its columns first, and of %w */
+    CHECK(!cfx_graph_find(g, "t"));
+    CHECK_INT_EQ(CFX_OK, convert(g, &q, NULL, &err));
+    CHECK_STR_EQ("", err.message);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
+    const cfx_node *y = cfx_graph_find(g, "y"), *z = cfx_graph_find(g, "z");
+    CHECK_INT_EQ(CFX_OPID_linear, cfx_node_operator(y));
+    CHECK_INT_EQ(CFX_OPID_linear, cfx_node_operator(z));
+    CHECK_INT_EQ(CFX_OPID_mm, cfx_node_operator(cfx_graph_find(g, "u")));
+    CHECK_STR_EQ("x", read_by(g, "y", 0));
+    CHECK_STR_EQ("b", read_by(g, "y", 2));
+    CHECK(!isnan(fake_number(&tree, "w_int8")) && !isnan(fake_number(&tree, "w_2_int8")));
+    CHECK(!isnan(fake_number(&tree, "w")));  /* %u reads it */
+    cfx_graph_release(g);
+}
+
+TEST(other_spellings_of_products_are_left_alone)
+{
+    fake_tree tree = products_tree();
+    fake_quantizer q = {.tree = &tree};
+    cfx_qconfig config = usual_config();
+    config.activation.observer = CFX_OBSERVE_NOTHING;
+    cfx_graph *g = parsed(products, NULL, NULL);
+    CHECK_INT_EQ(CFX_OK, prepare(g, &q, &config, NULL, NULL));
+    CHECK_INT_EQ(0, q.made);
+    cfx_graph_release(g);
+}
+
 TEST(fusing_is_the_pass)
 {
     fake_tree tree = usual_tree();
@@ -392,7 +444,10 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
     const cfx_qconfig config = usual_config();
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parsed(ctx, a, &err);
-    if (g && prepare(g, &q, &config, NULL, &err) == CFX_OK)
+    const cfx_prepare_options opts = {.every_spelling = ctx == products};
+    if (ctx == products)
+        tree = products_tree();
+    if (g && prepare(g, &q, &config, &opts, &err) == CFX_OK)
         convert(g, &q, NULL, &err);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
@@ -400,4 +455,8 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
     return err.status;
 }
 
-TEST(out_of_memory) { CHECK(test_oom_sweep(body, (void *)(uintptr_t)usual) > 50); }
+TEST(out_of_memory)
+{
+    CHECK(test_oom_sweep(body, (void *)(uintptr_t)usual) > 50);
+    CHECK(test_oom_sweep(body, (void *)(uintptr_t)products) > 50);
+}

@@ -103,7 +103,8 @@ cfx_status cfxi_rule_dequantize_per_token(cfxi_call *c)
 
 /* ---- by group ------------------------------------------------------------------------------ */
 
-/* The elements that share a scale: group_size, but a whole row if there is one scale for it. */
+/* The elements that share a scale: group_size, but a whole row if there is one scale for it. The
+ * last group of a row may be shorter, which PyTorch's rows do not allow. */
 static cfx_status find_group(cfxi_call *c, int64_t *group)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
@@ -117,17 +118,21 @@ static cfx_status find_group(cfxi_call *c, int64_t *group)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "the length of a row must be known");
     if (*group > x->size[1] && scales->ndim > 0 && scales->size[scales->ndim - 1] == 1)
         *group = x->size[1];
-    if (*group == 0 || x->size[1] % *group != 0)
-        return cfxi_fail(c, CFX_E_SHAPE, "input.shape[-1], %lld, must be divisible by group_size, "
-                         "%lld", (long long)x->size[1], (long long)*group);
+    if (*group == 0)
+        return cfxi_fail(c, CFX_E_SHAPE, "the rows of the input must not be empty");
     return CFX_OK;
+}
+
+static int64_t groups_of(int64_t length, int64_t group)
+{
+    return length / group + (length % group != 0);
 }
 
 static cfx_status check_groups(cfxi_call *c, int64_t *group)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
     CFX_TRY(find_group(c, group));
-    const int64_t groups = cfx_dim_mul(c->dims, x->size[0], x->size[1] / *group, c->err);
+    const int64_t groups = cfx_dim_mul(c->dims, x->size[0], groups_of(x->size[1], *group), c->err);
     for (size_t i = SCALES; i <= ZEROS; i++) {
         const cfx_tensor *t = cfxi_rt_tensor(c, i);
         if (t && !cfxi_rt_same_size(c, count(c, t, t->ndim), groups))
@@ -168,12 +173,33 @@ static cfx_tensor *in_rows(cfxi_call *c, cfx_tensor *x, int64_t rows, int64_t co
     return cfxi_rt_then_list(c, CFX_OPID_reshape, cfx_tensor_retain(x), sizes, 2);
 }
 
+/* A row for each group of the input; the last one of each of its rows is filled up. */
+static cfx_tensor *in_groups(cfxi_call *c, int64_t group)
+{
+    cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
+    const int64_t rest = x->size[1] % group;
+    if (rest == 0)
+        return in_rows(c, x, -1, group);
+    const int64_t fill[] = {0, group - rest};
+    cfx_tensor *full = cfxi_rt_then_list(c, CFX_OPID_constant_pad_nd, cfx_tensor_retain(x), fill,
+                                         2);
+    cfx_tensor *rows = full ? in_rows(c, full, -1, group) : NULL;
+    cfx_tensor_release(full);
+    return rows;
+}
+
 /* Result 0 is x, which is released, with the sizes of the input. */
-static cfx_status give_rows(cfxi_call *c, cfx_tensor *x)
+static cfx_status give_rows(cfxi_call *c, cfx_tensor *x, int64_t group)
 {
     const cfx_tensor *y = cfxi_rt_result_at(c, 0);
-    cfx_tensor *rows = x ? in_rows(c, x, y->size[0], y->size[1]) : NULL;
+    const int64_t length = groups_of(y->size[1], group) * group;
+    cfx_tensor *rows = x ? in_rows(c, x, y->size[0], length) : NULL;
     cfx_tensor_release(x);
+    if (rows && length != y->size[1]) {
+        const cfx_datum part[] = {cfx_datum_int(1), cfx_datum_int(0), cfx_datum_int(y->size[1])};
+        rows = cfxi_rt_then(c, CFX_OPID_narrow, rows, part, 3);
+        rows = cfxi_rt_then(c, CFX_OPID_contiguous, rows, NULL, 0);
+    }
     return cfxi_integer_give(c, rows);
 }
 
@@ -195,9 +221,9 @@ cfx_status cfxi_kernel_quantize_per_channel_group(cfxi_call *c)
         return CFX_OK;
     CFX_TRY(find_group(c, &group));
     CFX_TRY(check_no_nan(c));
-    return give_rows(c, quantized(c, in_rows(c, cfxi_rt_tensor(c, INPUT), -1, group),
+    return give_rows(c, quantized(c, in_groups(c, group),
                                   in_rows(c, cfxi_rt_tensor(c, SCALES), -1, 1),
-                                  in_rows(c, cfxi_rt_tensor(c, ZEROS), -1, 1)));
+                                  in_rows(c, cfxi_rt_tensor(c, ZEROS), -1, 1)), group);
 }
 
 cfx_status cfxi_kernel_dequantize_per_channel_group(cfxi_call *c)
@@ -207,9 +233,9 @@ cfx_status cfxi_kernel_dequantize_per_channel_group(cfxi_call *c)
     if (cfxi_tensor_numel(cfxi_rt_result_at(c, 0)) == 0)
         return CFX_OK;
     CFX_TRY(find_group(c, &group));
-    cfx_tensor *x = in_rows(c, cfxi_rt_tensor(c, INPUT), -1, group);
+    cfx_tensor *x = in_groups(c, group);
     cfx_tensor *scales = in_rows(c, cfxi_rt_tensor(c, SCALES), -1, 1);
     if (zeros)
         x = promoted(c, CFX_OPID_sub, x, in_rows(c, zeros, -1, 1));
-    return give_rows(c, promoted(c, CFX_OPID_mul, x, scales));
+    return give_rows(c, promoted(c, CFX_OPID_mul, x, scales), group);
 }
