@@ -17,6 +17,7 @@ import argparse
 import collections
 import importlib.util
 import json
+import re
 import signal
 import sys
 import unittest
@@ -26,19 +27,57 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def replace_quantization():
+def replace_quantization(words):
     """cfx's functions in the place of torch.ao's, under all the names that the tests use."""
+    import torch
     import torch.ao.quantization.quantize_fx as ao
 
     from cfx import quantize
+    from cfx.quantize.host import _has_seen
+    from cfx.quantize.specs import is_observer
 
-    def convert(graph_module, *args, **kwargs):
-        return quantize.convert_fx(graph_module, *args, **kwargs)
+    def made_up(prepared):
+        """Where the test has not run the model, observers see what gives some scale: torch.ao
+        makes one up then, and cfx refuses."""
+        for module in prepared.modules():
+            inner = getattr(module, "activation_post_process", module)
+            if is_observer(module) and not _has_seen(module) and not hasattr(inner, "ch_axis"):
+                inner(torch.tensor([0.0, 1.0]))
 
-    for name in ("prepare_fx", "prepare_qat_fx", "fuse_fx", "convert_fx"):
+    def converting(form):
+        def convert(prepared, *args, **kwargs):
+            if words:
+                made_up(prepared)
+            converted = quantize.convert_fx(prepared, *args, **kwargs)
+            converted.meta["form"] = form
+            return converted
+        return convert
+
+    for name in ("prepare_fx", "prepare_qat_fx", "fuse_fx"):
         setattr(ao, name, getattr(quantize, name))
-    ao.convert_to_reference_fx = convert
-    ao._convert_to_reference_decomposed_fx = convert
+    ao.convert_fx = converting("integers")
+    ao.convert_to_reference_fx = ao._convert_to_reference_decomposed_fx = converting("reference")
+    if words:  # not before: it imports these functions
+        from torch.testing._internal.common_quantization import QuantizationTestCase
+
+        translate(QuantizationTestCase)
+
+
+def translate(case):
+    """Lets tests look for what they expect in cfx's words, in what cfx has converted."""
+    import quantize_words
+
+    plain = case.checkGraphModuleNodes
+
+    def check(self, graph_module, expected_node=None, expected_node_occurrence=None,
+              expected_node_list=None):  # fmt: skip
+        expected = expected_node, expected_node_occurrence, expected_node_list
+        form = getattr(graph_module, "meta", {}).get("form")
+        if form is None:
+            return plain(self, graph_module, *expected)
+        return quantize_words.check(self, graph_module, form, *expected)
+
+    case.checkGraphModuleNodes = check
 
 
 def load(path):
@@ -47,6 +86,27 @@ def load(path):
     sys.modules["test_quantize_fx"] = module
     spec.loader.exec_module(module)
     return module
+
+
+# What a failure says, or the test's name -> the reason, the first that fits.
+REASONS = [
+    (r"backend_config|_onednn|_lowering|linear_tanh|linear_leaky|custom_pattern|matchallnode"
+     r"|multiple_inputs|mixed_dtypes|static_fp16|_fp16|qnnpack|multiple_qconfigs",
+     "a backend config of its own, or of another engine"),
+    (r"lstm|rnn|_module_class|embedding_?bag|standalone|Embedding\b",
+     "recurrent layers, EmbeddingBag, custom and standalone modules"),
+    (r"test_fuse|fusion|fused|LinearReLU|problematic", "a fused module of torch.nn.intrinsic"),
+    (r"_scale_0|packed_weight|attribute 'scale'|state_dict|test_qparams|model_type",
+     "scales as buffers, packed weights: how torch.ao stores them"),
+    (r"script|jit|Transformer|torch.fx cannot", "TorchScript or torch.fx works on the result"),
+    (r"qconfig'|preserve_qconfig|_user_preserved|observer_fqn|stack_trace",
+     "names and attributes that torch.ao leaves in the model"),
+]
+
+
+def reason_of(name, why):
+    text = f"{name} {why}"
+    return next((reason for pattern, reason in REASONS if re.search(pattern, text)), "other")
 
 
 class TooLong(Exception):
@@ -72,9 +132,11 @@ def run(test, seconds):
     wrong = result.failures + result.errors
     if not wrong:
         return "passed", ""
-    lines = [line for line in wrong[0][1].strip().splitlines() if line and not line.startswith(" ")]
-    at = [line.strip() for line in wrong[0][1].splitlines() if "test_quantize_fx.py" in line]
-    message = next((line for line in lines if "Error" in line or "Exception" in line), lines[-1])
+    told = wrong[0][1].partition("To execute this test")[0].strip()
+    lines = [line for line in told.splitlines() if line and not line.startswith(" ")]
+    at = [line.strip() for line in told.splitlines() if "test_quantize_fx.py" in line]
+    first = next((i for i, line in enumerate(lines) if "Error" in line or "Exception" in line), -1)
+    message = " ".join(lines[first:])
     return "failed", f"{message[:160]} | {at[-1] if at else ''}"
 
 
@@ -82,6 +144,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--torch", action="store_true", help="run torch.ao's own functions")
+    parser.add_argument("--words", action="store_true",
+                        help="read what tests look for as cfx writes it")  # fmt: skip
     parser.add_argument("--only", default="", help="tests whose names contain this text")
     parser.add_argument("--json", type=Path, help="write {test: [outcome, reason]} there")
     parser.add_argument("--seconds", type=int, default=120, help="the most that a test may take")
@@ -90,7 +154,7 @@ def main():
     warnings.simplefilter("ignore")
     sys.argv = sys.argv[:1]
     if not options.torch:
-        replace_quantization()
+        replace_quantization(options.words)
     outcomes = {}
     for suite in unittest.defaultTestLoader.loadTestsFromModule(load(options.file)):
         for test in suite:
@@ -102,6 +166,10 @@ def main():
     if options.json:
         options.json.write_text(json.dumps(outcomes, indent=1))
     counts = collections.Counter(outcome for outcome, _ in outcomes.values())
+    reasons = collections.Counter(reason_of(name, why) for name, (outcome, why) in
+                                  outcomes.items() if outcome == "failed")  # fmt: skip
+    for reason, count in reasons.most_common():
+        print(f"{count:4} {reason}")
     print(", ".join(f"{counts[k]} {k}" for k in ("passed", "failed", "skipped")))
     return 0
 

@@ -193,6 +193,9 @@ typedef struct cfx_prepare_options {
     size_t n_inputs;
     cfx_finding_fn *left;   /* called for each node that has a configuration but stays float */
     void *ctx;
+    const size_t *whole;    /* places of inputs that are tensors of integers or truth values: masks,
+                               tokens. They stay so, as does what is made of their elements alone */
+    size_t n_whole;
 } cfx_prepare_options;
 
 /* Inserts calls of observers, "activation_post_process_0" and so on, behind the inputs and results

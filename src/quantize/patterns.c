@@ -1,4 +1,5 @@
-/* patterns.c - which calls can be quantized, which count as one, and which give no tensors.
+/* patterns.c - which calls can be quantized, which count as one, and which give no
+ * tensors of floats.
  *
  * A node is looked at once: its operator, its row of quantize.def, its configuration. A head and
  * its tail (fusions.def) are one if the tail is the head's only user; in training a layer and its
@@ -87,7 +88,13 @@ cfx_status cfxi_quantize_is_spelled(const cfx_node *n, const cfx_module_tree *mo
     return CFX_OK;
 }
 
-/* ---- what is no tensor ---------------------------------------------------------------------- */
+/* ---- what is no tensor of floats ------------------------------------------------------------ */
+
+/* Those that ask something of each element. */
+static const cfx_operator tests[] = {
+    CFX_OPID_eq, CFX_OPID_ne, CFX_OPID_lt, CFX_OPID_le, CFX_OPID_gt, CFX_OPID_ge,
+    CFX_OPID_logical_and, CFX_OPID_logical_or, CFX_OPID_logical_xor, CFX_OPID_logical_not,
+    CFX_OPID_isnan, CFX_OPID_isinf, CFX_OPID_isfinite, CFX_OPID_argmax, CFX_OPID_argmin};
 
 static bool all_inputs_are_numbers(const cfxi_prepare *p, const cfx_node *n)
 {
@@ -131,15 +138,39 @@ static bool is_number(const cfxi_prepare *p, const cfx_node *n, cfx_operator op)
     return takes_one && n->op == CFX_OP_CALL_FUNCTION && all_inputs_are_numbers(p, n);
 }
 
-static bool gives_number(const cfxi_prepare *p, cfx_value v)
+/* Whether the value is certainly a tensor of integers or truth values. */
+static bool is_whole(const cfxi_prepare *p, const cfx_node *n, cfx_operator op)
 {
-    if (v.kind != CFX_KIND_NODE)
-        return true;
-    const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, v.as.node);
-    return f && f->number;
+    if (n->op == CFX_OP_PLACEHOLDER)
+        return cfxi_base_pointers_get(&p->wholes, n) != NULL;
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        if (op == tests[i])
+            return true;
+    const cfxi_quantize_row *row = cfxi_quantize_find_row(op);
+    const bool moves = (row && row->role == CFXI_QUANTIZE_SHARE) || op == CFX_OPID_getitem ||
+                       op == CFX_OPID_expand || op == CFX_OPID_expand_as ||
+                       op == CFX_OPID_select || op == CFX_OPID_masked_fill;
+    if (!moves || n->n_inputs == 0)
+        return false;
+    const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n->inputs[0].def);
+    return f && f->whole;
 }
 
-/* Remembers which inputs of the regions of a branch or loop are not tensors. */
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static cfx_status note_region_input(cfxi_prepare *p, cfx_node *in, cfx_value given)
+{
+    const cfxi_quantize_facts *f = given.kind == CFX_KIND_NODE
+                                       ? cfxi_quantize_facts_of(p, given.as.node) : NULL;
+    if ((given.kind != CFX_KIND_NODE || (f && f->number)) &&
+        !cfxi_base_pointers_set(&p->numbers, in, in, p->allocator))
+        return cfxi_base_nomem(p->err);
+    if (f && f->whole && !cfxi_base_pointers_set(&p->wholes, in, in, p->allocator))
+        return cfxi_base_nomem(p->err);
+    return CFX_OK;
+}
+
+/* Remembers which inputs of the regions of a branch or loop are not tensors of floats. */
 static cfx_status note_region_inputs(cfxi_prepare *p, cfx_node *n)
 {
     cfxi_control c;
@@ -150,10 +181,10 @@ static cfx_status note_region_inputs(cfxi_prepare *p, cfx_node *n)
         const size_t extra = cfxi_analysis_control_extra(&c);
         cfx_node *in = cfxi_ir_next_input(c.regions[i], NULL);
         for (; in; in = cfxi_ir_next_input(c.regions[i], in), k++) {
-            const bool number = k < extra || (k - extra < c.n &&
-                                              gives_number(p, c.operands[k - extra]));
-            if (number && !cfxi_base_pointers_set(&p->numbers, in, in, p->allocator))
-                return cfxi_base_nomem(p->err);
+            if (k < extra)
+                CFX_TRY(note_region_input(p, in, cfx_value_none()));
+            else if (k - extra < c.n)
+                CFX_TRY(note_region_input(p, in, c.operands[k - extra]));
         }
     }
     return CFX_OK;
@@ -268,6 +299,7 @@ static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
     bool spelled = p->opts->every_spelling;
     CFX_TRY(cfx_node_operator_of(n, p->modules, &f.op, p->err));
     f.number = is_number(p, n, f.op);
+    f.whole = is_whole(p, n, f.op);
     const cfxi_quantize_row *row = f.number ? NULL : cfxi_quantize_find_row(f.op);
     if (row && !spelled)
         CFX_TRY(cfxi_quantize_is_spelled(n, p->modules, row->spellings, &spelled, p->err));

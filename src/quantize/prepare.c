@@ -177,7 +177,8 @@ static bool is_wanted(const cfxi_prepare *p, const cfx_node *n, const cfxi_quant
     if (*weight)
         return f->row->modes & CFXI_QUANTIZE_LAYER;
     if (x->observer == CFX_OBSERVE_NOTHING || x->observer == CFX_OBSERVE_AS_INPUT ||
-        (of_input && of_input->number) || input == operand(n, "bias") || is_only_number(n, input))
+        (of_input && (of_input->number || of_input->whole)) || input == operand(n, "bias") ||
+        is_only_number(n, input))
         return false;
     return !cfxi_quantize_each_run(x) || input == n->inputs[0].def;
 }
@@ -330,14 +331,15 @@ static void report(const cfxi_prepare *p, const cfx_node *n, const char *why)
 static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
 {
     cfxi_quantize_facts *found = cfxi_quantize_facts_of(p, n);
-    if (!found || !found->config || found->is_tail || (found->row && found->number))
+    if (!found || !found->config || found->is_tail ||
+        (found->row && (found->number || found->whole)))
         return CFX_OK;
     const cfxi_quantize_facts f = *found;
     bool quietly = true;
     const char *why = f.row ? cfxi_quantize_refusal(f.row, f.config, &quietly)
                             : "there is no integer form of this call";
     if (why) {
-        if (!quietly || (!f.row && !f.number && f.config->activation.observer))
+        if (!quietly || (!f.row && !f.number && !f.whole && f.config->activation.observer))
             report(p, n, why);
         return CFX_OK;
     }
@@ -352,14 +354,27 @@ static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
     return observe_result(p, n, &f);
 }
 
-/* Inputs that the caller says are quantized need no observer. */
+static bool has_place(const size_t *places, size_t n, size_t place)
+{
+    for (size_t i = 0; i < n; i++)
+        if (places[i] == place)
+            return true;
+    return false;
+}
+
+/* Inputs that the caller says are quantized, or integers, need no observer. */
 static cfx_status note_inputs(cfxi_prepare *p)
 {
+    const cfx_prepare_options *o = p->opts;
     size_t place = 0;
-    for (cfx_node *n = cfxi_ir_next_input(p->g, NULL); n; n = cfxi_ir_next_input(p->g, n), place++)
-        for (size_t i = 0; i < p->opts->n_inputs; i++)
-            if (p->opts->inputs[i] == place)
-                CFX_TRY(note(p, n, NULL, (cfxi_observed){.dtype = CFX_DTYPE_UINT8}));
+    for (cfx_node *n = cfxi_ir_next_input(p->g, NULL); n; n = cfxi_ir_next_input(p->g, n)) {
+        if (has_place(o->inputs, o->n_inputs, place))
+            CFX_TRY(note(p, n, NULL, (cfxi_observed){.dtype = CFX_DTYPE_UINT8}));
+        if (has_place(o->whole, o->n_whole, place) &&
+            !cfxi_base_pointers_set(&p->wholes, n, n, p->allocator))
+            return cfxi_base_nomem(p->err);
+        place++;
+    }
     return CFX_OK;
 }
 
@@ -390,9 +405,9 @@ static cfx_status prepare_graph(cfx_graph *g, void *ctx, cfx_error *err)
     p->g = g;
     p->order = cfxi_quantize_order_new(p->allocator);
     cfx_iter_begin(&hold, g, false);
-    cfx_status status = cfxi_quantize_look(p);
-    if (status == CFX_OK && !cfx_graph_parent(g))
-        status = note_inputs(p);
+    cfx_status status = cfx_graph_parent(g) ? CFX_OK : note_inputs(p);
+    if (status == CFX_OK)
+        status = cfxi_quantize_look(p);
     if (status == CFX_OK)
         status = snapshot(p, &nodes);
     for (size_t i = 0; status == CFX_OK && i < nodes.size; i++)
@@ -449,5 +464,6 @@ cfx_status cfx_graph_prepare(cfx_graph *g, const cfx_module_tree *modules,
         status = prepare_graph(g, &p, p.err);
     cfxi_base_map_free(&p.calls, sizeof(size_t), p.allocator);
     cfxi_base_pointers_free(&p.numbers, p.allocator);
+    cfxi_base_pointers_free(&p.wholes, p.allocator);
     return status;
 }

@@ -37,6 +37,7 @@ typedef struct cfxi_quantize_facts {
     cfx_operator op;                /* never the in-place one */
     bool is_tail;                   /* another node's tail or norm */
     bool number;                    /* its value is not a tensor */
+    bool whole;                     /* it is a tensor of integers or truth values */
     bool product;                   /* with a matrix of the model: becomes a linear layer */
 } cfxi_quantize_facts;
 
@@ -61,6 +62,7 @@ typedef struct cfxi_prepare {
     cfxi_hash_map calls;             /* identity of a module -> size_t: how many nodes call it */
     cfxi_quantize_order order;       /* of the calls of the graph at hand */
     cfxi_pointers numbers;           /* inputs of regions that are not tensors: themselves */
+    cfxi_pointers wholes;            /* inputs that are tensors of integers: themselves */
     size_t next;                     /* the number of the next observer */
     cfx_error *err;                  /* never NULL */
 } cfxi_prepare;

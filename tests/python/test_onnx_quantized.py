@@ -4,10 +4,14 @@ import cfx
 import cfx.onnx
 import numpy as np
 import pytest
+import quantize_models
 import torch
 import torch.ao.quantization.fx._decomposed  # noqa: F401  registers quantized_decomposed
 import torch.nn.functional as F
+from cfx import quantize
+from cfx.quantize import QConfigMapping
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 onnx = pytest.importorskip("onnx", reason="tests/requirements.txt names the version")
 ort = pytest.importorskip("onnxruntime", reason="tests/requirements.txt names the version")
@@ -423,3 +427,48 @@ def test_files_of_onnx_runtime(make, shape, products, tmp_path):
         assert (torch.as_tensor(got) - want).abs().max() <= 1.01 * float(scales[last.input[1]])
     told = str(cfx.profile(compiled, inputs[0]))
     assert told.count("integer_linear") + told.count("integer_conv") >= products
+
+
+# ---- models that cfx.quantize has converted
+
+
+STATIC = ["mobile_se", "residual", "inception", "shared", "functional", "transformer_block",
+          "activations", "norms", "transposed", "one_dimension", "operators", "dicts", "nested",
+          "mlp", "resnet18"]  # fmt: skip
+EACH_RUN = QConfigMapping().set_global(quantize.default_dynamic_qconfig)
+WEIGHTS = QConfigMapping().set_global(quantize.int8_weight_only_qconfig)
+HALF_BYTES = QConfigMapping().set_global(quantize.int4_weight_only_qconfig(group_size=2))
+
+
+def step_of(node):
+    """The scale of what a result is made of; 0 if it is float."""
+    while "flatten" in str(node.target):
+        node = node.args[0]
+    return node.args[1] if "dequantize_per_tensor" in str(node.target) else 0.0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, mapping", [
+    *((name, quantize.get_default_qconfig_mapping()) for name in STATIC),
+    *((name, EACH_RUN) for name in ("nested", "transformer_block", "mlp", "shared")),
+    *((name, WEIGHTS) for name in ("nested", "residual", "mobile_se", "transformer_block")),
+    *((name, HALF_BYTES) for name in ("nested", "transformer_block")),
+], ids=lambda x: x if isinstance(x, str) else "")  # fmt: skip
+def test_converted_models(name, mapping, tmp_path):
+    """In ONNX Runtime within a step of the result's scale, and mostly the same."""
+    path, (model, inputs) = str(tmp_path / "m.onnx"), quantize_models.MODELS[name]()
+    prepared = quantize.prepare_fx(model, mapping, inputs)
+    with torch.no_grad():
+        prepared(*inputs)
+        converted = quantize.convert_fx(prepared)
+        cfx.onnx.save(converted, path, inputs=inputs, opset=21)
+        want = tree_leaves(converted(*inputs))
+    made = onnx.load(path)
+    assert "DequantizeLinear" in operators(made)
+    assert ("QuantizeLinear" in operators(made)) == (mapping not in (WEIGHTS, HALF_BYTES))
+    output = next(n for n in converted.graph.nodes if n.op == "output")
+    nodes = [n for n in tree_leaves(output.args[0]) if isinstance(n, cfx.Node)]
+    for got, value, node in zip(run(path, inputs), want, nodes, strict=True):
+        off = (got - value).abs()
+        assert off.max() <= 1.01 * step_of(node) + 1e-5 * value.abs().max()
+        assert (off <= 1e-5 * value.abs().max()).float().mean() >= 0.75

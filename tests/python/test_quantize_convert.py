@@ -9,6 +9,7 @@ import torch
 import torch.ao.quantization.quantize_fx as ao
 from torch import nn
 from torch.ao import quantization as tq
+from torch.ao.nn import quantized as nnq
 from torch.ao.quantization import QConfigMapping, get_default_qat_qconfig_mapping
 from torch.ao.quantization import get_default_qconfig_mapping
 from torch.nn import functional as F
@@ -17,6 +18,11 @@ import cfx
 from cfx.quantize import convert_fx, fuse_fx, prepare_fx, prepare_qat_fx
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
 
 
 def calibrated(model, inputs, mapping=None, **options):
@@ -135,6 +141,53 @@ def test_every_spelling_is_one_operator_by_option():
     assert len(calls(convert_fx(every), "dequantize_per_tensor")) == 4
 
 
+def test_functions_of_eager_mode():
+    """FloatFunctional, which models for torch.ao's eager mode call instead of `+`."""
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+            self.add, self.join = nnq.FloatFunctional(), nnq.FloatFunctional()
+
+        def forward(self, x):
+            return self.join.cat([self.add.add_relu(self.fc(x), x), x], 1)
+
+    model, x = M().eval(), torch.randn(3, 4)
+    prepared = calibrated(model, (x,))
+    observers = {id(m) for m in prepared.modules() if type(m).__name__ == "HistogramObserver"}
+    assert len(observers) == 2  # fc's result; the sum, x and what cat makes of them share one
+    assert len(calls(convert_fx(prepared), "quantize_per_tensor.default")) == 8
+    assert (convert_fx(prepared)(x) - model(x)).abs().max() < 0.1
+
+
+class Masked(nn.Module):
+    """Tokens and a mask, which are reshaped before they are used."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.fc = nn.Embedding(9, 4), nn.Linear(4, 4)
+
+    def forward(self, tokens, mask):
+        y = self.fc(self.embed(tokens.view(-1, 3)))
+        wide = mask.unsqueeze(-1) != 0
+        short = (y > 9).squeeze(0)
+        return y.masked_fill(wide, 0.5) * wide[:, :1], y.masked_fill(short, 1.0)
+
+
+@pytest.mark.parametrize("mask", [torch.bool, torch.int64])
+@pytest.mark.parametrize("door", [None, "capture", "trace"])
+def test_integers_and_truth_values_are_not_observed(door, mask):
+    model = Masked().eval()
+    inputs = torch.randint(0, 9, (2, 3)), torch.tensor([[1, 0, 1]] * 2).to(mask)
+    if door:
+        made = cfx.capture(model, *inputs) if door == "capture" else cfx.symbolic_trace(model)
+    prepared = calibrated(made if door else model, inputs)
+    observed = {n.args[0].name for n in calls(prepared, "activation_post")}
+    assert {"embed"} < observed < {"embed", "fc", "y", "masked_fill", "masked_fill_1", "mul"}
+    for a, b in zip(convert_fx(prepared)(*inputs), model(*inputs), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0.1)
+
+
 # ---- configurations -----------------------------------------------------------------------------
 
 
@@ -207,6 +260,15 @@ def test_results_in_integers():
     assert converted(x).dtype == torch.uint8
 
 
+def test_inputs_in_integers():
+    config = tq.fx.custom_config.PrepareCustomConfig().set_input_quantized_indexes([0])
+    model, x = nn.Sequential(nn.Linear(4, 4)).eval(), torch.randn(2, 4)
+    converted = convert_fx(calibrated(model, (x,), prepare_custom_config=config))
+    assert len(calls(converted, "quantize_per_tensor.default")) == 2  # only the result
+    given = torch.quantize_per_tensor(x, 0.02, 128, torch.quint8)
+    assert (converted(given) - model(given.dequantize())).abs().max() < 0.05
+
+
 def test_what_is_kept_stays_float():
     model, (x,) = quantize_models.MODELS["nested"]()
     prepared = calibrated(model, (x,))
@@ -214,6 +276,14 @@ def test_what_is_kept_stays_float():
     assert {n.op for n in converted.graph.nodes if n.name == "body_0"} == {"call_module"}
     assert any(name == "body_0" for name, why in converted.meta["left_in_float"])
     assert "body.0.weight" in converted.state_dict()
+
+
+def test_a_mapping_with_none_keeps_in_float_when_converting():
+    model, (x,) = quantize_models.MODELS["nested"]()
+    prepared = calibrated(model, (x,))
+    mapping = get_default_qconfig_mapping("fbgemm").set_module_name("body.0", None)
+    assert convert_fx(prepared, qconfig_mapping=mapping).code == convert_fx(
+        prepared, keep=["body_0"]).code  # fmt: skip
 
 
 def test_max_error_keeps_what_loses_too_much():
@@ -262,6 +332,17 @@ def test_trained_and_converted():
     got, want = converted(x), prepared(x)
     assert (got - want).abs().max() < 0.2
     assert (got.argmax(1) == y).float().mean() > 0.85
+
+
+def test_a_model_in_eval_mode_is_prepared_for_training_too():
+    model, inputs = quantize_models.MODELS["residual"]()
+    mapping = get_default_qat_qconfig_mapping("fbgemm")
+    late = prepare_qat_fx(model.eval(), mapping, inputs).train()
+    soon = prepare_qat_fx(model.train(), mapping, inputs)
+    assert str(late.graph) == str(soon.graph)
+    for _ in range(2):  # the first run chooses scales, batch-norms count both
+        a, b = soon(*inputs), late(*inputs)
+    assert torch.equal(a, b)
 
 
 def test_gradients_pass_straight_through():
@@ -327,8 +408,6 @@ def test_errors_say_what_to_do():
         prepare_fx(converted, mapping, inputs)
     with pytest.raises(ValueError, match="no observers"):
         convert_fx(converted)
-    with pytest.raises(ValueError, match="train"):
-        prepare_qat_fx(model.eval(), mapping, inputs)
     with pytest.raises(TypeError, match="QConfigMapping"):
         prepare_fx(model, 3, inputs)
     with pytest.raises(TypeError, match="prepare_fx"):

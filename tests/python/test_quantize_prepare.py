@@ -152,6 +152,29 @@ def test_same_places_and_scales_as_torch_ao(monkeypatch, name, kind, backend):
         assert qparams(a) == qparams(b) or (name, kind) in OTHER_SCALES
 
 
+def numbers_of(gm, inputs):
+    """The kinds and numbers of observers in the order of the graph, each once: a script that reads
+    a weight twice observes it twice."""
+    with torch.no_grad():
+        gm(*inputs)
+    return list(dict.fromkeys(f"{type(o).__name__} {qparams(o)}" for o in places_of(gm)[1]))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [n for n in quantize_models.MODELS if n in (
+    "mlp", "resnet18", "mobilenet_v3") or n not in quantize_models.ZOO])  # fmt: skip
+def test_every_door_gives_the_scales_of_torch_ao(monkeypatch, name):
+    monkeypatch.setattr(QuantizationTracer, "proxy_buffer_attributes", True)
+    model, inputs = quantize_models.MODELS[name]()
+    mapping = get_default_qconfig_mapping("fbgemm")
+    wanted = numbers_of(ao.prepare_fx(copy.deepcopy(model), mapping, inputs), inputs)
+    for gm in (cfx.symbolic_trace(model), cfx.capture(model, *inputs), cfx.script(model)):
+        # these two spell operators as torch.ao does not know them
+        every = False if name in ("norms", "operators") else None
+        prepared = prepare_fx(gm, mapping, inputs, every_spelling=every)
+        assert numbers_of(prepared, inputs) == wanted
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_torch_ao_observes_a_tuple_of_sizes_and_cannot_run(monkeypatch):
     """Why gpt2 is not above: `x.size()[:-1] + (n,)` is an addition of tuples."""

@@ -46,10 +46,10 @@ class Comparison:
 
     def __init__(self, core: _Comparison) -> None:
         self._core = core
-        rows = core.rows()
+        rows: Any = core.rows()
         result = core.result()
         #: worst first
-        self.layers = [Layer(*row[:6], Closeness(*row[6]), *row[7:]) for row in rows]
+        self.layers = [Layer(*(*row[:6], Closeness(*row[6]), *row[7:])) for row in rows]
         #: how far the results are apart; None if they were not compared
         self.result = Closeness(*result) if result else None
 

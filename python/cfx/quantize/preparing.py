@@ -9,7 +9,8 @@ from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
 from .comparing import keep_within
 from .host import Host
-from .rules import rules_of
+from .qconfig_mapping import QConfigMapping
+from .rules import find_qconfigs, rules_of
 from .specs import config_of, is_observer
 from .training import to_float
 
@@ -46,11 +47,36 @@ def _list_of(config: Any, name: str) -> list[Any]:
     return list(getattr(config, name, None) or ())
 
 
+def _call_plainly(model: Any) -> None:
+    """Lets FloatFunctional, which models for torch.ao's eager mode call instead of `+`, be the
+    functions that it calls: no observers of its own, and no modules that look like layers."""
+    modules = model.modules() if isinstance(model, torch.nn.Module) else ()
+    for parent in list(modules):
+        for name, child in list(parent.named_children()):
+            if type(child).__name__ == "FloatFunctional":
+                from torch.ao.nn.quantized import FloatFunctional, FXFloatFunctional
+
+                if type(child) is FloatFunctional:
+                    setattr(parent, name, FXFloatFunctional())
+
+
+def _integer_inputs(gm: GraphModule, example_inputs: Any) -> list[int]:
+    """The places of inputs that are not tensors of floats, such as tokens and masks."""
+    inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    values = list(example_inputs) if isinstance(example_inputs, Sequence) else []
+    if len(values) > len(inputs) or any(isinstance(v, (tuple, list, dict)) for v in values):
+        values = torch.utils._pytree.tree_leaves(example_inputs)
+        values = values if len(values) == len(inputs) else []
+    return [i for i, v in enumerate(values) if isinstance(v, torch.Tensor)
+            and not v.is_floating_point() and not v.is_complex()]  # fmt: skip
+
+
 def _graph_module(model: Any, config: Any) -> GraphModule:
     """A graph of its own for the model, whose weights are copied."""
     kept = {name: getattr(model, name) for name in _list_of(config, "preserved_attributes")
             if hasattr(model, name)}  # fmt: skip
     model = copy.deepcopy(model)
+    _call_plainly(model)
     if isinstance(model, GraphModule):
         gm = model
     elif isinstance(model, torch.nn.Module):
@@ -68,8 +94,6 @@ def _graph_module(model: Any, config: Any) -> GraphModule:
 
 def _mapping_of(mapping: Any) -> Any:
     if isinstance(mapping, dict):
-        from torch.ao.quantization import QConfigMapping
-
         return QConfigMapping.from_dict(mapping)
     if not hasattr(mapping, "global_qconfig"):
         raise TypeError(f"expected a QConfigMapping or a dict, got {type(mapping).__name__}")
@@ -99,7 +123,7 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
     return _finish(gm)
 
 
-def _prepare(model: Any, mapping: Any, config: Any, training: bool,
+def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, training: bool,
              every: bool | None) -> GraphModule:  # fmt: skip
     config = _from_config(config, "PrepareCustomConfig")
     rules = rules_of(_mapping_of(mapping), config_of)
@@ -113,7 +137,9 @@ def _prepare(model: Any, mapping: Any, config: Any, training: bool,
             gm._ask_for_no_gradients()
     every = captured if every is None else every
     left = gm.graph._quantize_prepare(gm, Host(gm), rules, training, every,
-                                      _list_of(config, "input_quantized_indexes"))  # fmt: skip
+                                      _list_of(config, "input_quantized_indexes"),
+                                      _integer_inputs(gm, example_inputs))  # fmt: skip
+    gm.meta["quantized_inputs"] = _list_of(config, "input_quantized_indexes")
     gm.meta["quantized_outputs"] = _list_of(config, "output_quantized_indexes")
     gm.meta["left_in_float"] = left
     gm.meta["quantization"] = "prepared"
@@ -129,22 +155,23 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
 
     `model` is a module, which is traced, or a GraphModule of cfx (`cfx.capture`, `cfx.script`,
     `cfx.symbolic_trace`), whose graph is used. `qconfig_mapping` is PyTorch's or ours. Observers
-    stand where PyTorch's FX mode puts them; with `every_spelling`, which is the default for a
-    GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is.
+    stand where PyTorch's FX mode puts them; tensors of integers or truth values among the
+    `example_inputs` are not observed, nor what is reshaped of them. With `every_spelling`, which
+    is the default for a GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is.
     `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
     the reason."""
-    return _prepare(model, qconfig_mapping, prepare_custom_config, False, every_spelling)
+    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config, False,
+                    every_spelling)  # fmt: skip
 
 
 def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
                    prepare_custom_config: Any = None, backend_config: Any = None, *,
                    every_spelling: bool | None = None) -> GraphModule:  # fmt: skip
     """Likewise for training: values and weights are rounded as they will be in integers, and the
-    gradient passes as if they were not. Convert the trained model with `convert_fx`."""
-    if not model.training:
-        raise ValueError("prepare_qat_fx is for models in training mode: call model.train() first, "
-                         "or prepare_fx to calibrate")  # fmt: skip
-    return _prepare(model, qconfig_mapping, prepare_custom_config, True, every_spelling)
+    gradient passes as if they were not. Train it in training mode (`train()`), in which
+    batch-norms learn; convert it with `convert_fx`."""
+    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config, True,
+                    every_spelling)  # fmt: skip
 
 
 def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
@@ -155,20 +182,48 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
     """Returns a copy of a prepared and calibrated model in the reference form: integers between
     operators, int8 weights, float arithmetic. `cfx.compile` makes integer arithmetic of it.
 
-    What `keep` names stays float: nodes, or modules with all that is in them. With `max_error`, so
-    do more nodes, those first that add most, until the results of the model are at most that far
-    off on the `samples` (the inputs of each call: a tensor, or a tuple of arguments): the norm of
-    the difference, divided by that of the float result. `result.meta["left_in_float"]` lists all
-    that stay float, with the reason."""
+    What `keep` names stays float: nodes, or modules with all that is in them; and so do the calls
+    that `qconfig_mapping`, that of prepare_fx with None at some places, gives None. With
+    `max_error`, so do more nodes, those first that add most, until the results of the model are at
+    most that far off on the `samples` (the inputs of each call: a tensor, or a tuple of arguments):
+    the norm of the difference, divided by that of the float result.
+    `result.meta["left_in_float"]` lists all that stay float, with the reason."""
     names = [keep] if isinstance(keep, str) else list(keep)
+    names += _without_config(graph_module, qconfig_mapping)
     if max_error is None:
         return _convert(graph_module, names)
     if not max_error > 0:
         raise ValueError(f"max_error must be above 0, such as 0.05; got {max_error!r}")
     if isinstance(samples, Sequence) and len(samples) == 0:
         raise ValueError("max_error needs samples=[(input, ...), ...], inputs to measure with")
-    return keep_within(graph_module, lambda kept: _convert(graph_module, kept), names, samples,
-                       max_error)
+
+    def convert(kept: list[str]) -> GraphModule:
+        return _convert(graph_module, kept)
+
+    return keep_within(graph_module, convert, names, samples, max_error)
+
+
+def _without_config(gm: Any, mapping: Any) -> list[str]:
+    """The calls that the mapping gives None."""
+    if mapping is None or not isinstance(gm, GraphModule):
+        return []
+    modules = dict(gm.named_modules(remove_duplicate=False))
+    found = find_qconfigs(gm, _mapping_of(mapping))
+    return [node.name for node in gm.graph.nodes
+            if node.op.startswith("call_") and node.name in found and found[node.name] is None
+            and not is_observer(modules.get(node.target))]  # fmt: skip
+
+
+def _dequantize_inputs(gm: GraphModule, places: Sequence[int]) -> None:
+    """Inputs that are quantized tensors of PyTorch's (`torch.quantize_per_tensor`), which know
+    their own scale."""
+    inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    for node in (inputs[i] for i in places if i < len(inputs)):
+        users = list(node.users)
+        with gm.graph.inserting_after(node):
+            real = gm.graph.call_method("dequantize", (node,))
+        for user in users:
+            user.replace_input_with(node, real)
 
 
 def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
@@ -185,4 +240,5 @@ def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
     left = gm.graph._quantize_convert(gm, Host(gm), keep,
                                       list(gm.meta.get("quantized_outputs", ())))  # fmt: skip
     gm.meta["left_in_float"] = [*gm.meta.get("left_in_float", ()), *left]
+    _dequantize_inputs(gm, gm.meta.get("quantized_inputs", ()))
     return _finish(gm)

@@ -43,7 +43,8 @@ class QuantizedTraining:
         """The layer for inference, with the batch-norm in its weights; it keeps its
         `weight_fake_quant`, which converting asks."""
         layer: Any = self
-        plain: Any = self.float_class.__new__(self.float_class)
+        cls: Any = self.float_class
+        plain = cls.__new__(cls)
         nn.Module.__init__(plain)
         plain.__dict__.update(
             {k: v for k, v in layer.__dict__.items() if not k.startswith("_") or k == "_reversed_"
