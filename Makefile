@@ -60,7 +60,7 @@ say  = $(if $(filter 1,$(V)),,@echo "  $1 $@")
 WARN := -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 # A library function may be inlined into its neighbours: nobody interposes cfx_* symbols.
 BASE_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(WARN) $(OPT) -fPIC -fvisibility=hidden \
-	-fno-semantic-interposition -pthread
+	-fno-semantic-interposition -ffunction-sections -pthread
 SHARED := -shared -Wl,-Bsymbolic-functions
 LIBS    := -lm -pthread
 
@@ -159,9 +159,13 @@ $(PY_BUILD)/%.o: %.c $(B)/flags.stamp | $(MADE) $(B)/include.stamp
 	$(compile)
 endif
 
-# What runs once for each model that is captured is compiled for size: it is a tenth of the library.
+# What runs once for each model that is captured or loaded is compiled for size: it is a fifth of the
+# library. Observers are not: they see every element.
+SMALL := script/world script/evaluate dim analysis match lower guard format runtime/kernels/python \
+	quantize
 ifeq ($(B),build)
-$(B)/src/script/world/%.o $(B)/src/script/evaluate/%.o: CFLAGS += -Os
+$(SMALL:%=$(B)/src/%/%.o): CFLAGS += -Os
+$(B)/src/quantize/observe%.o: CFLAGS += -O2
 endif
 
 # What is compiled while these run finds the library in them.

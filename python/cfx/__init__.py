@@ -109,6 +109,6 @@ def __getattr__(name: str) -> "Any":
 
 
 def __dir__() -> list[str]:
-    special = (name for name in globals() if name.startswith("__"))
-    public = (name for name in _LAZY if not name.startswith("_"))
+    special = [name for name in globals() if name.startswith("__")]
+    public = [name for name in _LAZY if not name.startswith("_")]
     return sorted({*__getattr__("__all__"), *public, *special, "__all__"})

@@ -20,7 +20,8 @@ SEEDS = range(500 if FULL else 40)
 LEAST = 0.04  # of the modules must have been changed by each pass
 
 # Passes that compute in another order, or with other weights: how far results may be apart.
-CLOSE = {"fuse_bn": 1e-3, "merge_matmul": 1e-4, "lower": 1e-4}  # lower: kernels of cfx
+CLOSE = {"fuse_bn": 1e-3, "merge_matmul": 1e-4, "equalize": 1e-4,
+         "lower": 1e-4}  # lower: kernels of cfx
 # Passes that change the module's tensors or where they are, so that these cannot be compared.
 MOVES = {"fuse_bn", "const_fold", "inline", "lift_params", "unlift_params", "remove_dropout"}
 # Passes that do not heed writes: dce drops unused in-place methods, as torch.fx does.

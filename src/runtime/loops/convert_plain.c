@@ -1,5 +1,5 @@
 /* convert_plain.c - conversions of element types, for any machine. */
-#pragma GCC optimize("O3", "no-trapping-math")
+#pragma GCC optimize("Os", "no-trapping-math")
 #include "convert.h"
 
 #define LANES 4

@@ -1,9 +1,10 @@
 /* depthwise_vector.h - a line of a depthwise convolution, a vector of channels at a time; included
  * once for each instruction set, after vector.h.
  *
- * Windows of 3, 5 and 7 places without gaps have tiles: some neighbouring pixels, for which a line
- * of weights stays in registers, and each column of the image is loaded once. Any other window is
- * computed place by place. Either way sums are added up in the order of lines and places.
+ * Windows of 3 and 5 places without gaps, and of 7 with a step of 1, have tiles: some neighbouring
+ * pixels, for which a line of weights stays in registers, and each column of the image is loaded
+ * once. Any other window is computed place by place. Either way sums are added up in the order of
+ * lines and places.
  *
  * Expects LINE_TYPE, what describes a line, and X_TYPE, the elements of its image; load_x(t, x, n),
  * which gives n of them as floats; begin() and finish() for the sums of some pixels; and
@@ -44,7 +45,20 @@ typedef void tile_fn(const LINE_TYPE *t, int64_t i, int64_t c);
     X(7, false, places, step) X(7, true, places, step) X(4, true, places, step)                    \
     X(2, true, places, step) X(1, true, places, step)
 #define WINDOWS(X)                                                                                 \
-    TILES(X, 3, 1) TILES(X, 3, 2) TILES(X, 5, 1) TILES(X, 5, 2) TILES(X, 7, 1) TILES(X, 7, 2)
+    TILES(X, 3, 1) TILES(X, 3, 2) TILES(X, 5, 1) TILES(X, 5, 2) TILES(X, 7, 1)
+
+/* The tiles of a window: [pixels][edge]. */
+typedef tile_fn *const tiles_of_window[MOST_PIXELS + 1][2];
+
+/* Portable code has no tiles, which would be most of its size: it is what is left if nothing else
+ * runs on a processor. */
+#if LANES == 4 && !defined(NEON)
+static tiles_of_window *tiles_for(const LINE_TYPE *t)
+{
+    (void)t;
+    return NULL;
+}
+#else
 #define X(pixels, edge, places, step)                                                              \
     static void tile_##pixels##_##edge##_##places##_##step(const LINE_TYPE *t,           \
                                                            int64_t i, int64_t c)                   \
@@ -54,9 +68,6 @@ typedef void tile_fn(const LINE_TYPE *t, int64_t i, int64_t c);
 WINDOWS(X)
 #undef X
 
-/* The tiles of a window: [pixels][edge]. */
-typedef tile_fn *const tiles_of_window[MOST_PIXELS + 1][2];
-
 #define X(pixels, edge, places, step)                                                              \
     [pixels][edge] = tile_##pixels##_##edge##_##places##_##step,
 static tiles_of_window tiles_3_1 = {TILES(X, 3, 1)};
@@ -64,7 +75,6 @@ static tiles_of_window tiles_3_2 = {TILES(X, 3, 2)};
 static tiles_of_window tiles_5_1 = {TILES(X, 5, 1)};
 static tiles_of_window tiles_5_2 = {TILES(X, 5, 2)};
 static tiles_of_window tiles_7_1 = {TILES(X, 7, 1)};
-static tiles_of_window tiles_7_2 = {TILES(X, 7, 2)};
 #undef X
 
 /* NULL if the window has none. */
@@ -75,10 +85,11 @@ static tiles_of_window *tiles_for(const LINE_TYPE *t)
     switch (t->places) {
     case 3: return t->step == 1 ? &tiles_3_1 : &tiles_3_2;
     case 5: return t->step == 1 ? &tiles_5_1 : &tiles_5_2;
-    case 7: return t->step == 1 ? &tiles_7_1 : &tiles_7_2;
+    case 7: return t->step == 1 ? &tiles_7_1 : NULL;
     default: return NULL;
     }
 }
+#endif
 
 /* Lines of images are often multiples of 7. */
 static int64_t next_tile(int64_t left) { return left >= 7 ? 7 : left >= 4 ? 4 : left >= 2 ? 2 : 1; }

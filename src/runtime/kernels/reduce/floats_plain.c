@@ -1,7 +1,7 @@
 /* floats_plain.c - loops over floats, for any machine. */
 #include "reduce_impl.h"
 
-#pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
+#pragma GCC optimize("Os", "no-math-errno", "no-trapping-math")
 #define LANES 4
 #include "runtime/vector.h"
 

@@ -72,8 +72,7 @@ INLINE void add_step(int rows, int width, sums_of_bytes sums, const cfxi_byte_ti
 enum { DOTS = 4 };
 #endif
 
-INLINE void store_tile(int rows, int width, bool to_float, sums_of_bytes sums,
-                       const cfxi_byte_tile *t)
+INLINE void store_tile(int rows, int width, sums_of_bytes sums, const cfxi_byte_tile *t)
 {
     const ends s = ends_of(t->end);
     UNROLL for (int v = 0; v < width; v++) {
@@ -82,11 +81,7 @@ INLINE void store_tile(int rows, int width, bool to_float, sums_of_bytes sums,
         UNROLL for (int i = 0; i < rows; i++) {
             const V r = EXACT_FMA(TO_FLOAT(sums[i][v]), factor, bias);
             const int64_t at = i * t->c_row + v * LANES;
-            if (to_float)
-                STORE((float *)t->c + at, r);
-            else
-                store_bytes((uint8_t *)t->c + at, ended(r, &s, false, t->end, NULL, LANES),
-                            LANES);
+            store_bytes((uint8_t *)t->c + at, ended(r, &s, false, t->end, NULL, LANES), LANES);
         }
     }
 }
@@ -110,7 +105,8 @@ INLINE void store_columns(int rows, int width, bool adds, const VI *sums, const 
     }
 }
 
-/* The last panel of a matrix may have fewer columns; or there is another matrix. */
+/* The last panel of a matrix may have fewer columns; or there is another matrix, or floats are
+ * stored: code of its own for them in each tile would be half as large again. */
 static __attribute__((noinline)) void store_some(int rows, int width, const VI *sums,
                                                  const cfxi_byte_tile *t)
 {
@@ -130,10 +126,8 @@ INLINE void finish(int rows, int width, sums_of_bytes sums, const cfxi_byte_tile
         UNROLL for (int i = 0; i < rows; i++)
             UNROLL for (int v = 0; v < width; v++)
                 sums[i][v] -= VI_SET(t->a_sums[i]) * (VI)LOAD((const float *)t->b_zero + v * LANES);
-    if (t->columns == width * LANES && t->end->to_float) {
-        store_tile(rows, width, true, sums, t);
-    } else if (t->columns == width * LANES && !t->end->adds) {
-        store_tile(rows, width, false, sums, t);
+    if (t->columns == width * LANES && !t->end->adds && !t->end->to_float) {
+        store_tile(rows, width, sums, t);
     } else {
         VI memory[MOST_SUMS];
         UNROLL for (int i = 0; i < rows; i++)
