@@ -160,7 +160,7 @@ TEST(insertion_points_at_erased_nodes)
             cfx_graph_placeholder(g, "new", NULL);
             char want[64] = "";
             for (int i = 0; i < 5; i++) {
-                char part[8] = "new";
+                char part[16] = "new";
                 if (i != which)
                     snprintf(part, sizeof part, "p%d", i);
                 strcat(want, i ? " " : "");
