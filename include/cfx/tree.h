@@ -41,7 +41,8 @@ typedef struct cfx_module_tree {
      * such object. */
     const void *(*identity)(void *ctx, const char *path);
 
-    /* The attribute at `path` ("bn1.eps", "fc.weight"); INVALID with CFX_E_KEY if there is none. */
+    /* The attribute at `path` ("bn1.eps", "fc.weight"), a new value in `g` that is the caller's;
+     * INVALID with CFX_E_KEY if there is none. */
     cfx_value (*get)(void *ctx, cfx_graph *g, const char *path, cfx_error *err);
 
     /* Sets the attribute at `path`. Missing modules along the path are created. Modules that may be

@@ -77,7 +77,9 @@ static cfx_status conv(cfxi_lower *l, cfx_node *n, cfx_operator op)
 {
     if (!is_rounded(l, n))
         return refuse(l, n);
-    if (!pads_zeros(l, n))
+    const bool zeros = pads_zeros(l, n);
+    CFX_TRY(l->err->status);
+    if (!zeros)
         return cfxi_lower_refuse(l, n, "reference convolutions pad with zeros only");
     const cfx_value args[CONV_ARGS] = {
         cfxi_lower_argument(n, 0, "x"),
