@@ -23,17 +23,18 @@ LEAST = 0.04  # of the modules must have been changed by each pass
 CLOSE = {"fuse_bn": 1e-3, "merge_matmul": 1e-4, "equalize": 1e-4,
          "lower": 1e-4}  # lower: kernels of cfx
 # Passes that change the module's tensors or where they are, so that these cannot be compared.
-MOVES = {"fuse_bn", "const_fold", "inline", "lift_params", "unlift_params", "remove_dropout"}
+MOVES = {"fuse_bn", "equalize", "const_fold", "inline", "lift_params", "unlift_params",
+         "remove_dropout"}
 # Passes that do not heed writes: dce drops unused in-place methods, as torch.fx does.
 NO_WRITES = {"dce", "toposort"}
 # Passes that may make something run that failed: torch refuses to write to x what is read from x.T,
 # and x.T.reshape(a).view(b) may fail where x.T.reshape(b) does not.
 MENDS = {"functionalize", "collapse_reshapes", "lower"}
 # Passes that may find more to do the second time, and why.
-REPEATS = {}
-# Passes that have nothing to do in these modules: what is quantized, and lowered, is in
-# test_quantize_integers.py.
-ELSEWHERE = {"integers"}
+REPEATS = {"equalize": "it computes new weights without looking at elements, so it cannot tell"}
+# Passes that have little to do in these modules: what is quantized, and lowered, is in
+# test_quantize_integers.py, layers that follow each other in test_quantize_compare.py.
+ELSEWHERE = {"integers", "equalize"}
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
