@@ -159,8 +159,8 @@ $(PY_BUILD)/%.o: %.c $(B)/flags.stamp | $(MADE) $(B)/include.stamp
 	$(compile)
 endif
 
-# What runs once for each model that is captured or loaded is compiled for size: it is a fifth of the
-# library. Observers are not: they see every element.
+# What runs once for each model that is captured or loaded is compiled for size: it is a sixth of
+# the library. Observers are not: they see every element.
 SMALL := script/world script/evaluate dim analysis match lower guard format runtime/kernels/python \
 	quantize
 ifeq ($(B),build)

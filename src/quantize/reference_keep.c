@@ -90,8 +90,9 @@ static cfx_status name_in_graph(cfx_graph *g, void *ctx, cfx_error *err)
         CFX_TRY(cfxi_quantize_observer(by->c->host, n, &observes, &spec, by->c->err));
         if (observes || n->op == CFX_OP_OUTPUT)
             continue;
-        cfx_nearest_add(&by->near, cfx_node_name(n, NULL));
-        if (n->op == CFX_OP_CALL_MODULE)
+        if (by->modules)  /* no node has this name, and perhaps nothing has */
+            cfx_nearest_add(&by->near, cfx_node_name(n, NULL));
+        if (by->modules && n->op == CFX_OP_CALL_MODULE)
             cfx_nearest_add(&by->near, cfxi_quantize_path(n));
         if (by->modules ? !is_in_module(n, by->name)
                         : strcmp(cfx_node_name(n, NULL), by->name) != 0)
