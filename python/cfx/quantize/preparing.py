@@ -7,6 +7,7 @@ import torch
 
 from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
+from .backend import patterns_of
 from .comparing import keep_within
 from .host import Host
 from .qconfig_mapping import QConfigMapping
@@ -123,8 +124,9 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
     return _finish(gm)
 
 
-def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, training: bool,
-             every: bool | None) -> GraphModule:  # fmt: skip
+def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, backend_config: Any,
+             training: bool, every: bool | None) -> GraphModule:  # fmt: skip
+    patterns = patterns_of(backend_config)
     config = _from_config(config, "PrepareCustomConfig")
     rules = rules_of(_mapping_of(mapping), config_of)
     captured = isinstance(model, GraphModule)
@@ -138,7 +140,7 @@ def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, trainin
     every = captured if every is None else every
     left = gm.graph._quantize_prepare(gm, Host(gm), rules, training, every,
                                       _list_of(config, "input_quantized_indexes"),
-                                      _integer_inputs(gm, example_inputs))  # fmt: skip
+                                      _integer_inputs(gm, example_inputs), patterns)  # fmt: skip
     gm.meta["quantized_inputs"] = _list_of(config, "input_quantized_indexes")
     gm.meta["quantized_outputs"] = _list_of(config, "output_quantized_indexes")
     gm.meta["left_in_float"] = left
@@ -160,8 +162,8 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
     is the default for a GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is.
     `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
     the reason."""
-    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config, False,
-                    every_spelling)  # fmt: skip
+    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config,
+                    backend_config, False, every_spelling)  # fmt: skip
 
 
 def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
@@ -170,8 +172,8 @@ def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs:
     """Likewise for training: values and weights are rounded as they will be in integers, and the
     gradient passes as if they were not. Train it in training mode (`train()`), in which
     batch-norms learn; convert it with `convert_fx`."""
-    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config, True,
-                    every_spelling)  # fmt: skip
+    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config,
+                    backend_config, True, every_spelling)  # fmt: skip
 
 
 def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
