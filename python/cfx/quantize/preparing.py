@@ -217,6 +217,8 @@ def _without_config(gm: Any, mapping: Any) -> list[str]:
     """The calls that the mapping gives None."""
     if mapping is None or not isinstance(gm, GraphModule):
         return []
+    gm = copy.deepcopy(gm)
+    to_float(gm)  # rules are about the classes of the model, not about those that it was trained in
     modules = dict(gm.named_modules(remove_duplicate=False))
     found = find_qconfigs(gm, _mapping_of(mapping))
     return [node.name for node in gm.graph.nodes
