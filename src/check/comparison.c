@@ -68,7 +68,7 @@ static bool begins_with(const cfx_node *n, const char *word)
     return name && strncmp(name, word, strlen(word)) == 0;
 }
 static bool is_quantize(const cfx_node *n) { return begins_with(n, "quantize_per_"); }
-static bool is_dequantize(const cfx_node *n) { return begins_with(n, "dequantize_per_"); }
+bool cfxi_check_is_dequantize(const cfx_node *n) { return begins_with(n, "dequantize_per_"); }
 
 static cfx_node *user_that(const cfx_node *n, bool (*is)(const cfx_node *n))
 {
@@ -82,7 +82,7 @@ static cfx_node *user_that(const cfx_node *n, bool (*is)(const cfx_node *n))
 static cfx_node *behind_integers(cfx_node *n)
 {
     const cfx_node *integers = is_quantize(n) ? n : user_that(n, is_quantize);
-    cfx_node *real = integers ? user_that(integers, is_dequantize) : NULL;
+    cfx_node *real = integers ? user_that(integers, cfxi_check_is_dequantize) : NULL;
     return real ? real : n;
 }
 
@@ -91,7 +91,7 @@ static void look_at_inputs(cfxi_layer *layer, const cfx_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const cfx_node *real = n->inputs[i].def;
-        if (!is_dequantize(real) || real->n_inputs == 0)
+        if (!cfxi_check_is_dequantize(real) || real->n_inputs == 0)
             continue;
         const cfx_node *from = real->inputs[0].def;
         layer->is_quantized = true;
@@ -116,23 +116,23 @@ static bool can_be_absorbed(const cfx_node *n)
 }
 
 /* What has computed a value that is dequantized. */
-static const cfx_node *before_integers(const cfx_node *n)
+static cfx_node *before_integers(cfx_node *n)
 {
-    const cfx_node *q = is_dequantize(n) && n->n_inputs > 0 ? n->inputs[0].def : n;
-    const cfx_node *from = is_quantize(q) && q->n_inputs > 0 ? q->inputs[0].def : n;
+    cfx_node *q = cfxi_check_is_dequantize(n) && n->n_inputs > 0 ? n->inputs[0].def : n;
+    cfx_node *from = is_quantize(q) && q->n_inputs > 0 ? q->inputs[0].def : n;
     return from->op == CFX_OP_PLACEHOLDER ? n : from;
 }
 
 static cfx_status add_layer(cfx_comparison *c, cfx_node *a, cfx_node *b, cfx_error *err)
 {
     cfx_node *real = behind_integers(b);
-    const cfx_node *work = before_integers(b);
+    cfx_node *work = before_integers(b);
     if (!cfxi_ir_is_call(a) && real == b)
         return CFX_OK;  /* an input that stays as it is */
     if (!cfxi_base_vec_reserve(&c->layers, 1, sizeof(cfxi_layer), c->allocator))
         return cfxi_base_nomem(err);
     cfxi_layer *layer = layer_at(c, c->layers.size++);
-    *layer = (cfxi_layer){.a = a, .b = real, .head = a, .is_quantized = real != work,
+    *layer = (cfxi_layer){.a = a, .b = real, .work = work, .head = a, .is_quantized = real != work,
                           .partner = cfx_node_operator(work)};
     look_at_inputs(layer, work);
     return set_source(c, a, c->layers.size, err);
@@ -286,14 +286,32 @@ static bool sort(cfx_comparison *c)
     return c->is_sorted = true;
 }
 
-/* The noise of the worst input. */
-static double noise_before(const cfx_comparison *c, const cfxi_layer *layer)
+/* Layers that are passed over, if `skip` is not NULL. */
+typedef struct skipping {
+    bool (*skip)(void *ctx, const char *name);
+    void *ctx;
+    int deep;  /* how many of them in a row */
+} skipping;
+
+enum { SKIPPED_DEEP = 2 };  /* an observer, and what it observes */
+
+static bool skips(const skipping *s, const cfxi_layer *layer)
+{
+    return s->skip && s->skip(s->ctx, cfx_node_name(layer->head, NULL));
+}
+
+/* The noise of the worst input. One that is skipped stays float, and is rounded for those that read
+ * it: then it is that of its own inputs. */
+static double noise_before(const cfx_comparison *c, const cfxi_layer *layer, skipping s)
 {
     double worst = 0;
     for (uint32_t i = 0; i < layer->head->n_inputs; i++) {
         const cfxi_layer *from = cfxi_check_source(c, layer->head->inputs[i].def);
-        if (from && from != layer && has_values(from))
-            worst = fmax(worst, noise(from));
+        if (!from || from == layer || !has_values(from))
+            continue;
+        const bool through = s.deep > 0 && skips(&s, from);
+        const skipping next = {s.skip, s.ctx, s.deep - 1};
+        worst = fmax(worst, through ? noise_before(c, from, next) : noise(from));
     }
     return worst;
 }
@@ -337,9 +355,9 @@ static const char *operation_of(const cfxi_layer *layer)
     return op == CFX_OPID_NONE && layer->partner ? cfx_operator_name(layer->partner) : name;
 }
 
-static void fill(const cfx_comparison *c, const cfxi_layer *layer, cfx_compared *out)
+static void fill(const cfx_comparison *c, const cfxi_layer *layer, skipping s, cfx_compared *out)
 {
-    const double before = noise_before(c, layer);
+    const double before = noise_before(c, layer, s);
     *out = (cfx_compared){
         .name = cfx_node_name(layer->head, NULL),
         .partner = cfx_node_name(layer->b, NULL),
@@ -358,21 +376,22 @@ bool cfx_comparison_row(cfx_comparison *c, size_t k, cfx_compared *out)
 {
     if (!c || !sort(c) || k >= c->n_order)
         return false;
-    fill(c, layer_at(c, c->order[k]), out);
+    fill(c, layer_at(c, c->order[k]), (skipping){0}, out);
     return true;
 }
 
 bool cfx_comparison_worst_own(cfx_comparison *c, bool (*skip)(void *ctx, const char *name),
                               void *ctx, cfx_compared *out)
 {
+    const skipping s = {skip, ctx, SKIPPED_DEEP};
     bool found = false;
     cfx_compared row;
     for (size_t i = 0; c && i < c->layers.size; i++) {
         const cfxi_layer *layer = layer_at(c, i);
-        if (!has_values(layer) || !layer->is_quantized)
+        if (!has_values(layer) || !layer->is_quantized || skips(&s, layer))
             continue;
-        fill(c, layer, &row);
-        if ((found && row.own_error <= out->own_error) || (skip && skip(ctx, row.name)))
+        fill(c, layer, s, &row);
+        if (found && row.own_error <= out->own_error)
             continue;
         *out = row;
         found = true;

@@ -9,6 +9,7 @@ from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
 from .backend import patterns_of
 from .comparing import keep_within
+from .correcting import correct_bias as corrected
 from .host import Host
 from .qconfig_mapping import QConfigMapping
 from .rules import find_qconfigs, rules_of
@@ -125,7 +126,8 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
 
 
 def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, backend_config: Any,
-             training: bool, every: bool | None) -> GraphModule:  # fmt: skip
+             training: bool, every: bool | None,
+             equalize: bool = False) -> GraphModule:  # fmt: skip
     patterns = patterns_of(backend_config)
     config = _from_config(config, "PrepareCustomConfig")
     rules = rules_of(_mapping_of(mapping), config_of)
@@ -135,6 +137,8 @@ def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, backend
         gm.graph._pass("functionalize", gm, {"same_dtypes": 1})
     if not training:
         gm.graph._pass("fuse_bn", gm)
+        if equalize:
+            gm.graph._pass("equalize", gm)
         if hasattr(gm, "_ask_for_no_gradients"):  # it was captured, and will run without them
             gm._ask_for_no_gradients()
     every = captured if every is None else every
@@ -150,8 +154,8 @@ def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, backend
 
 def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
                prepare_custom_config: Any = None, _equalization_config: Any = None,
-               backend_config: Any = None, *,
-               every_spelling: bool | None = None) -> GraphModule:  # fmt: skip
+               backend_config: Any = None, *, every_spelling: bool | None = None,
+               equalize: bool = False) -> GraphModule:  # fmt: skip
     """Returns a copy of the model with observers where values become integers: run it on some
     inputs, then convert it with `convert_fx`. Batch-norms that are training are not folded.
 
@@ -159,11 +163,12 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
     `cfx.symbolic_trace`), whose graph is used. `qconfig_mapping` is PyTorch's or ours. Observers
     stand where PyTorch's FX mode puts them; tensors of integers or truth values among the
     `example_inputs` are not observed, nor what is reshaped of them. With `every_spelling`, which
-    is the default for a GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is.
+    is the default for a GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is. With
+    `equalize` the channels of consecutive layers are evened out first, for weights with one scale.
     `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
     the reason."""
     return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config,
-                    backend_config, False, every_spelling)  # fmt: skip
+                    backend_config, False, every_spelling, equalize)  # fmt: skip
 
 
 def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
@@ -180,7 +185,7 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
                _remove_qconfig: bool = True, qconfig_mapping: Any = None,
                backend_config: Any = None, keep_original_weights: bool = False, *,
                keep: Iterable[str] = (), max_error: float | None = None,
-               samples: Any = ()) -> GraphModule:  # fmt: skip
+               correct_bias: bool = False, samples: Any = ()) -> GraphModule:  # fmt: skip
     """Returns a copy of a prepared and calibrated model in the reference form: integers between
     operators, int8 weights, float arithmetic. `cfx.compile` makes integer arithmetic of it.
 
@@ -188,20 +193,29 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
     that `qconfig_mapping`, that of prepare_fx with None at some places, gives None. With
     `max_error`, so do more nodes, those first that add most, until the results of the model are at
     most that far off on the `samples` (the inputs of each call: a tensor, or a tuple of arguments):
-    the norm of the difference, divided by that of the float result.
+    the norm of the difference, divided by that of the float result. With `correct_bias`, biases
+    make up on the samples for what rounding shifts, as `cfx.quantize.correct_bias` does.
     `result.meta["left_in_float"]` lists all that stay float, with the reason."""
     names = [keep] if isinstance(keep, str) else list(keep)
     names += _without_config(graph_module, qconfig_mapping)
-    if max_error is None:
-        return _convert(graph_module, names)
-    if not max_error > 0:
+    if max_error is not None and not max_error > 0:
         raise ValueError(f"max_error must be above 0, such as 0.05; got {max_error!r}")
+    if max_error is None and not correct_bias:
+        return _convert(graph_module, names)
     if isinstance(samples, Sequence) and len(samples) == 0:
-        raise ValueError("max_error needs samples=[(input, ...), ...], inputs to measure with")
+        raise ValueError(f"{'correct_bias' if correct_bias else 'max_error'} needs "
+                         "samples=[(input, ...), ...], inputs to measure with")  # fmt: skip
+    if not isinstance(samples, (torch.Tensor, tuple)):
+        samples = list(samples)
 
     def convert(kept: list[str]) -> GraphModule:
-        return _convert(graph_module, kept)
+        converted = _convert(graph_module, kept)
+        if correct_bias:
+            converted = corrected(copy.deepcopy(graph_module), converted, samples)
+        return converted
 
+    if max_error is None:
+        return convert(names)
     return keep_within(graph_module, convert, names, samples, max_error)
 
 
