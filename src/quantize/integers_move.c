@@ -92,6 +92,7 @@ static const uint8_t rows[CFX_OPERATOR_COUNT] = {
     [CFX_OPID_getattr] = SIZES,
 };
 
+bool cfxi_quantize_moves(cfx_operator op) { return rows[op] & MOVES; }
 bool cfxi_quantize_copies(cfx_operator op) { return rows[op] & COPIES; }
 
 /* ---- single rows ---------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
  * Needs: the modules, and a host that makes observers. Keeps: names, order and locations of all
  * nodes; in training the batch-norms that layers learn with go. Linear in nodes and edges.
  */
+#include "integers_impl.h"
 #include "prepare_impl.h"
 
 /* ---- observers ------------------------------------------------------------------------------ */
@@ -320,13 +321,7 @@ static cfx_status drop_norm(cfxi_prepare *p, cfx_node *n, const cfxi_quantize_fa
     return cfx_graph_erase(p->g, f->norm, p->err);
 }
 
-/* ---- the graph ------------------------------------------------------------------------------ */
-
-static void report(const cfxi_prepare *p, const cfx_node *n, const char *why)
-{
-    if (p->opts->left)
-        p->opts->left(p->opts->ctx, n, why);
-}
+/* ---- a node --------------------------------------------------------------------------------- */
 
 static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
 {
@@ -335,14 +330,9 @@ static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
         (found->row && (found->number || found->whole)))
         return CFX_OK;
     const cfxi_quantize_facts f = *found;
-    bool quietly = true;
-    const char *why = f.row ? cfxi_quantize_refusal(f.row, f.config, &quietly)
-                            : "there is no integer form of this call";
-    if (why) {
-        if (!quietly || (!f.row && !f.number && !f.whole && f.config->activation.observer))
-            report(p, n, why);
+    bool quietly;
+    if (!f.row || cfxi_quantize_refusal(f.row, f.config, &quietly))
         return CFX_OK;
-    }
     if (f.product)
         CFX_TRY(cfxi_quantize_make_layer(p, n));
     CFX_TRY(observe_weights(p, n, &f));
@@ -353,6 +343,85 @@ static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
     CFX_TRY(observe_inputs(p, n, &f));
     return observe_result(p, n, &f);
 }
+
+/* ---- what stays float ----------------------------------------------------------------------- */
+
+/* Whether a node computes from floats, and does not only move them. */
+static bool computes(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f)
+{
+    if (f->number || f->whole || n->n_users == 0 || cfxi_quantize_moves(f->op))
+        return false;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const cfxi_quantize_facts *g = cfxi_quantize_facts_of(p, n->inputs[i].def);
+        if (!g || (!g->number && !g->whole))
+            return true;
+    }
+    return false;
+}
+
+enum { MOST_MOVES = 32 };  /* behind each other, so that the time for all nodes is linear */
+
+/* Whether a node reads what is observed, perhaps moved since then. */
+static bool reads_observed(const cfxi_prepare *p, const cfx_node *n)
+{
+    for (int i = 0; i < MOST_MOVES && n->n_inputs > 0; i++) {
+        const cfx_node *from = n->inputs[0].def;
+        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, from);
+        if (observed(p, from))
+            return true;
+        if (!f || !cfxi_quantize_moves(f->op))
+            return false;
+        n = from;
+    }
+    return false;
+}
+
+/* Whether all that read a node observe it, perhaps after one has moved it. */
+static bool is_observed(const cfxi_prepare *p, const cfx_node *n)
+{
+    const cfx_node *user = cfxi_quantize_only_user(n);
+    for (int i = 0; i < MOST_MOVES && user && !observed(p, user); i++) {
+        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, user);
+        if (!f || !cfxi_quantize_moves(f->op))
+            return false;
+        n = user;
+        user = cfxi_quantize_only_user(n);
+    }
+    for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u))
+        if (!observed(p, cfx_use_user(u)))
+            return false;
+    return n->n_users > 0;
+}
+
+/* Why a node stays float that has a configuration and no row; NULL if nobody would mind. */
+static const char *no_row(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f)
+{
+    const cfx_quantize_spec *x = &f->config->activation;
+    if (x->observer == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(x) ||
+        cfxi_quantize_is_half(x) || !computes(p, n, f))
+        return NULL;
+    if (cfxi_quantize_find_row(f->op))
+        return "PyTorch's FX mode leaves this spelling in float; the option every_spelling doesn't";
+    if (!cfxi_quantize_is_elementwise(f->op) || n->n_inputs != 1)
+        return "there is no integer form of this call";
+    if (reads_observed(p, n) && is_observed(p, n))
+        return NULL;  /* it becomes a table */
+    return "its input or its result stays float";
+}
+
+static void report(const cfxi_prepare *p, const cfx_node *n)
+{
+    const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n);
+    bool quietly = false;
+    if (!f || !f->config || f->is_tail || (f->row && (f->number || f->whole)))
+        return;
+    const char *why = f->row ? cfxi_quantize_refusal(f->row, f->config, &quietly)
+                             : no_row(p, n, f);
+    if (why && !quietly)
+        p->opts->left(p->opts->ctx, n, why);
+}
+
+/* ---- the graph ------------------------------------------------------------------------------ */
 
 static bool has_place(const size_t *places, size_t n, size_t place)
 {
@@ -413,6 +482,9 @@ static cfx_status prepare_graph(cfx_graph *g, void *ctx, cfx_error *err)
     for (size_t i = 0; status == CFX_OK && i < nodes.size; i++)
         if (!cfxi_ir_node_erased(((cfx_node **)nodes.data)[i]))
             status = prepare_node(p, ((cfx_node **)nodes.data)[i]);
+    for (size_t i = 0; status == CFX_OK && p->opts->left && i < nodes.size; i++)
+        if (!cfxi_ir_node_erased(((cfx_node **)nodes.data)[i]))
+            report(p, ((cfx_node **)nodes.data)[i]);
     cfx_iter_end(&hold);
     cfxi_base_vec_free(&nodes, sizeof(cfx_node *), p->allocator);
     forget(p);

@@ -132,6 +132,16 @@ static cfx_status no_scale(cfxi_convert *c, cfx_node *n, cfx_status status, cons
     return cfxi_base_failed(c->err, status);
 }
 
+/* A mask of the least float, which stands for -inf, has a scale by which all else becomes 0. */
+static cfx_status check_scale(cfx_value scale, cfx_error *err)
+{
+    static const double most = 1e27;
+    if (scale.kind != CFX_KIND_FLOAT || !(scale.as.f > most))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_UNSUPPORTED, "it has observed values that stand for infinity: "
+                         "with a scale of %.1e all others would be 0", scale.as.f);
+}
+
 static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
 {
     cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
@@ -150,6 +160,8 @@ static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantiz
     c->n_static += !weight;
     cfx_status status = c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero,
                                         &why);
+    if (status == CFX_OK)
+        status = check_scale(scale, &why);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
     c->n_seen += !weight && status == CFX_OK;
