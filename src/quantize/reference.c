@@ -111,12 +111,14 @@ static cfx_status keep_users(cfxi_convert *c, cfx_node *n, const char *why)
 }
 
 /* What cannot be quantized with what its observer has seen: a weight that is computed, for which
- * nothing ran; a branch that never ran; infinite values, which have no integers. */
+ * nothing ran; a branch that never ran; infinite values, which have no integers; integers. */
 static cfx_status no_scale(cfxi_convert *c, cfx_node *n, cfx_status status, const cfx_error *why)
 {
     cfx_node *value = observed_value(n);
     if (status == CFX_E_VALUE && is_weight(n))
         return keep_users(c, n, why->message);
+    if (value && status == CFX_E_TYPE)
+        return cfxi_quantize_keep(c, value, NULL);
     if (value && (status == CFX_E_UNSUPPORTED ||
                   (status == CFX_E_VALUE && cfx_graph_parent(c->g)))) {
         if (status == CFX_E_UNSUPPORTED && c->bad.status == CFX_OK)
@@ -157,13 +159,13 @@ static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantiz
         return keep_users(c, n, "its weights are computed; only stored ones have groups");
     if (!is_static(spec))
         return CFX_OK;
-    c->n_static += !weight;
     cfx_status status = c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero,
                                         &why);
     if (status == CFX_OK)
         status = check_scale(scale, &why);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
+    c->n_static += !weight && status != CFX_E_TYPE;
     c->n_seen += !weight && status == CFX_OK;
     return status == CFX_OK ? CFX_OK : no_scale(c, n, status, &why);
 }

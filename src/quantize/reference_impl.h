@@ -34,7 +34,7 @@ typedef struct cfxi_weight {
 /* A copy of a path at the end of a list of them. (reference.c) */
 cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path);
 
-/* Lets a node stay float, and tells why. (reference_keep.c) */
+/* Lets a node stay as it is, and tells why, unless that is NULL. (reference_keep.c) */
 cfx_status cfxi_quantize_keep(cfxi_convert *c, cfx_node *n, const char *why);
 /* Likewise what the options name; CFX_E_KEY if a name stands for nothing. (reference_keep.c) */
 cfx_status cfxi_quantize_keep_named(cfxi_convert *c, cfx_graph *g);

@@ -6,6 +6,8 @@
 #include "integers_impl.h"
 #include "prepare_impl.h"
 
+#include <cfx/tensor.h>
+
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 static bool all_inputs_are_numbers(const cfxi_prepare *p, const cfx_node *n)
@@ -82,7 +84,7 @@ static const uint8_t rows[CFX_OPERATOR_COUNT] = {
 
 static bool is_whole_dtype(cfx_dtype dtype)
 {
-    return dtype <= CFX_DTYPE_INT64;  /* dtype.def begins with them */
+    return dtype == CFX_DTYPE_BOOL || cfx_dtype_is_integer(dtype);
 }
 
 static bool is_whole_value(const cfxi_prepare *p, cfx_value v)
