@@ -361,17 +361,31 @@ static bool computes(const cfxi_prepare *p, const cfx_node *n, const cfxi_quanti
 
 enum { MOST_MOVES = 32 };  /* behind each other, so that the time for all nodes is linear */
 
-/* Whether a node reads what is observed, perhaps moved since then. */
-static bool reads_observed(const cfxi_prepare *p, const cfx_node *n)
+/* The one input of a node that is not a number; NULL if there are more or none. */
+static const cfx_node *only_tensor(const cfxi_prepare *p, const cfx_node *n)
 {
-    for (int i = 0; i < MOST_MOVES && n->n_inputs > 0; i++) {
-        const cfx_node *from = n->inputs[0].def;
-        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, from);
-        if (observed(p, from))
+    const cfx_node *only = NULL;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n->inputs[i].def);
+        if (f && f->number)
+            continue;
+        if (only)
+            return NULL;
+        only = n->inputs[i].def;
+    }
+    return only;
+}
+
+/* Whether a value is observed, perhaps before it was moved. */
+static bool was_observed(const cfxi_prepare *p, const cfx_node *n)
+{
+    for (int i = 0; i < MOST_MOVES; i++) {
+        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n);
+        if (observed(p, n))
             return true;
-        if (!f || !cfxi_quantize_moves(f->op))
+        if (!f || !cfxi_quantize_moves(f->op) || n->n_inputs == 0)
             return false;
-        n = from;
+        n = n->inputs[0].def;
     }
     return false;
 }
@@ -402,9 +416,10 @@ static const char *no_row(const cfxi_prepare *p, const cfx_node *n, const cfxi_q
         return NULL;
     if (cfxi_quantize_find_row(f->op))
         return "PyTorch's FX mode leaves this spelling in float; the option every_spelling doesn't";
-    if (!cfxi_quantize_is_elementwise(f->op) || n->n_inputs != 1)
+    const cfx_node *only = cfxi_quantize_is_elementwise(f->op) ? only_tensor(p, n) : NULL;
+    if (!only)
         return "there is no integer form of this call";
-    if (reads_observed(p, n) && is_observed(p, n))
+    if (was_observed(p, only) && is_observed(p, n))
         return NULL;  /* it becomes a table */
     return "its input or its result stays float";
 }

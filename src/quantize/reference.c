@@ -460,8 +460,8 @@ cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
     if (status == CFX_OK)
         status = look_at_graph(g, &c, c.err);
     if (status == CFX_OK && c.n_observers == 0)
-        status = cfx_error_set(c.err, CFX_E_VALUE, "the graph has no observers: prepare it first "
-                               "(prepare_fx), and run it on some inputs");
+        status = cfx_error_set(c.err, CFX_E_VALUE, "the graph has no observers: it is not "
+                               "prepared, or nothing in it can be quantized as its rules say");
     if (status == CFX_OK && c.n_static > 0 && c.n_seen == 0 && c.bad.status != CFX_OK) {
         *c.err = c.bad;
         status = c.bad.status;
