@@ -117,16 +117,14 @@ static cfx_status no_scale(cfxi_convert *c, cfx_node *n, cfx_status status, cons
     cfx_node *value = observed_value(n);
     if (status == CFX_E_VALUE && is_weight(n))
         return keep_users(c, n, why->message);
-    if (value && status == CFX_E_TYPE)
-        return cfxi_quantize_keep(c, value, NULL);
-    if (value && (status == CFX_E_UNSUPPORTED ||
+    if (value && (status == CFX_E_UNSUPPORTED || status == CFX_E_TYPE ||
                   (status == CFX_E_VALUE && cfx_graph_parent(c->g)))) {
         if (status == CFX_E_UNSUPPORTED && c->bad.status == CFX_OK)
             cfx_error_set(&c->bad, CFX_E_VALUE, "the observer '%.60s' of '%.60s': %.100s",
                           cfxi_quantize_path(n), cfx_node_name(value, NULL), why->message);
         if (!cfxi_base_pointers_set(&c->unscaled, n, n, c->allocator))
             return cfxi_base_nomem(c->err);
-        return cfxi_quantize_keep(c, value, why->message);
+        return cfxi_quantize_keep(c, value, status == CFX_E_TYPE ? NULL : why->message);
     }
     if (status == CFX_E_VALUE)
         return cfx_error_set(c->err, status, "the observer '%.80s' of '%.80s': %.140s",

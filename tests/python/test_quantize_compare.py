@@ -204,7 +204,7 @@ def test_the_command_says_what_stays_float(tmp_path):
 
     lines = quantize("--calibrate", "x.npy", "--keep", "a")
     assert lines[0] == "in integers: 6 add, 6 linear"
-    assert any(line.startswith("in float:    1 linear: it was asked to stay") for line in lines)
+    assert any(line.startswith("in float:    1 Linear: it was asked to stay") for line in lines)
     assert any(line.startswith("in float:    1 MultiheadAttention: there is no") for line in lines)
     assert any(line.startswith("in float:    6 layer_norm: ") and line.endswith(" and 2 more)")
                for line in lines)  # fmt: skip
