@@ -10,7 +10,7 @@
  * the kernels of bfloat16 from AMX (dots), or from all that is made for it (none). The column int8
  * has 8-bit integers, whose sums are of integers and whose results are bytes, but for functions.
  */
-#include "backend/backend_impl.h"
+#include "onednn_bytes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,8 +73,9 @@ static const shape shapes[] = {
 };
 
 /* Who takes part. */
-enum { FLOAT32, BF16, INT8, ONEDNN, ONEDNN_BF16, ALL };
-static const char *const names[ALL] = {"built-in", "bf16", "int8", "oneDNN", "oneDNN bf16"};
+enum { FLOAT32, BF16, INT8, ONEDNN, ONEDNN_BF16, ONEDNN_INT8, ALL };
+static const char *const names[ALL] = {"built-in", "bf16", "int8", "oneDNN", "oneDNN bf16",
+                                       "oneDNN int8"};
 
 typedef struct settings {
     unsigned threads;
@@ -82,6 +83,7 @@ typedef struct settings {
     int64_t rows;
     int rounds;
     cfxi_onednn *onednn;
+    onednn_bytes_functions bytes;
     cfx_runtime *rt;
 } settings;
 
@@ -155,7 +157,9 @@ static double flops(const shape *s, const cfxi_problem *p)
 /* ---- measuring ----------------------------------------------------------------------------- */
 
 typedef struct contender {
-    cfxi_kernel *kernel;
+    bool there;
+    cfxi_kernel *kernel;  /* or NULL: */
+    onednn_bytes bytes;
     float *out;
     double best;  /* microseconds */
     char text[80];
@@ -168,7 +172,9 @@ static void run_often(contender *c, const settings *o, const float *x, const flo
     const double end = now() + 0.02;
     while (now() < end) {
         const double start = now();
-        if (c->kernel->backend->run(c->kernel, &r, NULL) != CFX_OK)
+        if (!c->kernel)
+            onednn_bytes_run(&c->bytes, (int)o->threads);
+        else if (c->kernel->backend->run(c->kernel, &r, NULL) != CFX_OK)
             exit(1);
         const double took = (now() - start) * 1e6;
         c->best = c->best == 0 || took < c->best ? took : c->best;
@@ -206,6 +212,7 @@ static void prepare(contender *c, const cfxi_backend *b, const cfxi_problem *p,
     c->kernel = b->prepare(p, constants, cfxi_base_allocator(NULL), &err);
     if (!c->kernel)
         exit(fprintf(stderr, "%s\n", err.message));
+    c->there = true;
     c->out = numbers(n, 0);
     cfx_buffer text;
     cfxi_out out;
@@ -251,6 +258,24 @@ static float factor_of(const cfxi_problem *p)
     return (float)(2e-4 / sqrt((double)k));
 }
 
+static void prepare_bytes(contender *c, const settings *o, const cfxi_problem *p)
+{
+    bool adds = false;
+    bool to_float = false;
+    int then = 0;
+    for (size_t i = 0; i < p->num_posts; i++) {
+        const cfxi_post *post = &p->posts[i];
+        adds = adds || post->kind == CFXI_POST_ADD;
+        to_float = to_float || post->kind == CFXI_POST_FN;
+        if (post->kind == CFXI_POST_CLAMP)
+            then = RELU;
+        else if (post->kind == CFXI_POST_FN)
+            then = post->fn == CFXI_FN_silu ? CFXI_DNN_SWISH : CFXI_DNN_GELU_ERF;
+    }
+    c->bytes = onednn_bytes_prepare(p, &o->bytes, adds, then, to_float);
+    c->there = true;
+}
+
 /* Each back end with the problem as it takes it. */
 static void prepare_all(contender all[ALL], const settings *o, const cfxi_problem *p,
                         const cfxi_constants *constants, int64_t n)
@@ -274,6 +299,8 @@ static void prepare_all(contender all[ALL], const settings *o, const cfxi_proble
     free(factors);
     prepare(&all[ONEDNN], o->onednn ? &cfxi_backend_onednn : NULL, p, constants, n);
     prepare(&all[ONEDNN_BF16], o->onednn ? &cfxi_backend_onednn : NULL, &low, constants, n);
+    if (o->onednn)
+        prepare_bytes(&all[ONEDNN_INT8], o, p);
 }
 
 static void measure(const shape *s, const settings *o, double total[ALL])
@@ -291,13 +318,13 @@ static void measure(const shape *s, const settings *o, double total[ALL])
     prepare_all(all, o, &p, &constants, outputs);
     for (int round = 0; round < o->rounds; round++)
         for (int i = 0; i < ALL; i++)
-            if (all[i].kernel) {
+            if (all[i].there) {
                 run_often(&all[i], o, x, other);
                 pause_briefly();
             }
     printf("| %s | %d |", s->name, s->times);
     for (int i = 0; i < ALL; i++) {
-        if (!all[i].kernel) {
+        if (!all[i].there) {
             printf(" - | - |");
             continue;
         }
@@ -310,6 +337,10 @@ static void measure(const shape *s, const settings *o, double total[ALL])
         printf(" %.2fx |", all[ONEDNN].best / all[FLOAT32].best);
     else
         printf(" - |");
+    if (all[ONEDNN_INT8].there)
+        printf(" %.2fx |", all[ONEDNN_INT8].best / all[INT8].best);
+    else
+        printf(" - |");
     printf(" %s |\n", all[BF16].text);
     fflush(stdout);
     for (int i = 1; i < ALL; i++)
@@ -319,6 +350,8 @@ static void measure(const shape *s, const settings *o, double total[ALL])
         if (all[i].kernel) {
             all[i].kernel->backend->release(all[i].kernel);
             free(all[i].out);
+        } else if (all[i].there) {
+            onednn_bytes_free(&all[i].bytes);
         }
     if (p.m < 16)
         printf("  weights are read at %.1f GB/s, in bf16 at %.1f GB/s\n",
@@ -357,6 +390,7 @@ int main(int argc, char **argv)
             o.onednn = cfxi_backend_onednn_open(argv[i], cfxi_base_allocator(NULL), &err);
             if (!o.onednn)
                 return fprintf(stderr, "%s\n", err.message), 1;
+            o.bytes = onednn_bytes_find(argv[i]);
         }
     }
     if (o.threads < 1 || o.batch < 1 || o.rounds < 1 || o.rows < 1)
@@ -369,8 +403,8 @@ int main(int argc, char **argv)
            (long long)o.batch);
     for (int i = 0; i < ALL; i++)
         printf(" %s | GFLOP/s |", names[i]);
-    printf(" bf16 | int8 | to oneDNN | kernel of bf16 |\n|---|---|---|---|---|---|---|---|---|---|"
-           "---|---|---|---|---|---|\n");
+    printf(" bf16 | int8 | to oneDNN | int8 to oneDNN | kernel of bf16 |\n|---|---|---|---|---|---|"
+           "---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (!shapes[i].in || o.rows == 128)
             measure(&shapes[i], &o, shapes[i].in ? images : bert);

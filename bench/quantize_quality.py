@@ -10,6 +10,7 @@ which is static with the weights of embeddings in int8, too.
     torch.ao   its FX mode: the reference form in PyTorch
     cfx        the reference form in PyTorch
     compiled   cfx.compile, in integers
+    corrected  likewise, with correct_bias on the inputs that were calibrated on
     bytes      of the .cfx files, in float and in int8, and how many times smaller that is
     cfx run    the file in the command, without Python, against cfx.runtime.load of it in Python
 """
@@ -75,11 +76,11 @@ def by_torch(model, mapping, samples):
     return ao._convert_to_reference_decomposed_fx(prepared)
 
 
-def by_cfx(model, mapping, samples):
+def prepared_by_cfx(model, mapping, samples):
     prepared = quantize.prepare_fx(cfx.capture(model, *samples[0]), mapping, samples[0])
     for given in samples:
         prepared(*given)
-    return quantize.convert_fx(prepared)
+    return prepared
 
 
 def run_alone(path, inputs, room):
@@ -99,7 +100,8 @@ def row_of(name, kind, options):
     unseen = [others_like(inputs, 1000 + i) for i in range(options.samples)]
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
-        ours = by_cfx(model, mapping, samples)
+        prepared = prepared_by_cfx(model, mapping, samples)
+        ours = quantize.convert_fx(prepared)
         cfx.save(cfx.capture(model, *inputs), room / "float.cfx")
         cfx.save(ours, room / "int8.cfx")
         sizes = [(room / file).stat().st_size for file in ("float.cfx", "int8.cfx")]
@@ -107,7 +109,9 @@ def row_of(name, kind, options):
         loaded = leaves(cfx.runtime.load(room / "int8.cfx")(*unseen[0]))
     same = all(numpy.array_equal(a, b.numpy()) for a, b in zip(alone, loaded, strict=True))
     quantized = {"torch.ao": by_torch, "cfx": lambda *given: ours,
-                 "compiled": lambda *given: cfx.compile(ours)}  # fmt: skip
+                 "compiled": lambda *given: cfx.compile(ours),
+                 "corrected": lambda *given: cfx.compile(quantize.convert_fx(
+                     prepared, correct_bias=True, samples=samples))}  # fmt: skip
     wanted = [leaves(model(*given)) for given in unseen]
     found = {}
     for title, made in quantized.items():
@@ -133,7 +137,7 @@ def main():
     parser.add_argument("--small", action="store_true", help="few layers and small images")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    heads = ["model", "kind", "torch.ao", "cfx", "compiled", "float bytes", "int8 bytes",
+    heads = ["model", "kind", "torch.ao", "cfx", "compiled", "corrected", "float bytes", "int8 bytes",
              "smaller", "cfx run"]
     with torch.no_grad():
         rows = [row_of(name, kind, options) for name in options.models.split(",")

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { Q_CALIBRATE, Q_OUTPUT, Q_MODE, Q_WEIGHTS, Q_GROUP, Q_PER, Q_OBSERVER, Q_EQUALIZE, Q_KEEP,
-       Q_MAX_ERROR, Q_REPORT, Q_JSON, Q_BATCH };
+enum { Q_CALIBRATE, Q_OUTPUT, Q_MODE, Q_WEIGHTS, Q_GROUP, Q_PER, Q_OBSERVER, Q_EQUALIZE,
+       Q_CORRECT, Q_KEEP, Q_MAX_ERROR, Q_REPORT, Q_JSON, Q_BATCH };
 
 static const cli_option verb_options[] = {
     [Q_CALIBRATE] = {"--calibrate", "FILE", false,
@@ -24,6 +24,8 @@ static const cli_option verb_options[] = {
     [Q_OBSERVER] = {"--observer", "histogram|minmax|average|percentile", false,
                     "how the ranges of values are found"},
     [Q_EQUALIZE] = {"--equalize", NULL, false, "even out the channels of consecutive layers first"},
+    [Q_CORRECT] = {"--correct-bias", NULL, false,
+                   "let biases make up for what rounding shifts, as far as the data shows it"},
     [Q_KEEP] = {"--keep", "NAME", false, "a node or a module that stays float", true},
     [Q_MAX_ERROR] = {"--max-error", "E", false,
                      "keep layers in float until the results are at most E off: 0.05 is 5 %"},
@@ -117,9 +119,11 @@ static int read_options(work *w)
     if (w->options.mode == CFX_QUANTIZE_STATIC && !args->values[Q_CALIBRATE])
         return cli_usage_error(args->verb, "static quantization needs data to find the ranges of "
                                "values: --calibrate folder/; or use --mode dynamic");
-    if ((most || args->values[Q_REPORT] || args->values[Q_JSON]) && !args->values[Q_CALIBRATE])
+    const char *needs = most ? "--max-error" : args->values[Q_CORRECT] ? "--correct-bias"
+                        : args->values[Q_REPORT] || args->values[Q_JSON] ? "the report" : NULL;
+    if (needs && !args->values[Q_CALIBRATE])
         return cli_usage_error(args->verb, "%s needs data to run the model on: --calibrate "
-                               "folder/", most ? "--max-error" : "the report");
+                               "folder/", needs);
     for (size_t i = 0; i < args->num_repeated && i < MOST_KEPT; i++)
         w->keep[w->n_keep++] = args->repeated[i];
     return CLI_OK;
@@ -171,7 +175,7 @@ static cfx_status calibrate(void *ctx, const cfx_datum *inputs, size_t n, cfx_er
     return cfx_scope_ok(s) ? CFX_OK : scope_error(w, err);
 }
 
-static cfx_status compare(void *ctx, const cfx_datum *inputs, size_t n, cfx_error *err)
+static cfx_status run_both(void *ctx, const cfx_datum *inputs, size_t n, cfx_error *err)
 {
     work *w = ctx;
     return cfx_trial_run(w->trial, inputs, n, err);
@@ -187,19 +191,33 @@ static cfx_status run_calls(work *w, const char *what, cli_call_fn *fn, cfx_erro
 
 /* ---- quantizing ---------------------------------------------------------------------------- */
 
+static cfx_status correct(work *w, cfx_error *err)
+{
+    cfx_trial_free(w->trial);
+    w->trial = cfx_trial_correct_at(here(w), w->in.module, w->quantized);
+    const cfx_status status = w->trial ? run_calls(w, "correcting biases", run_both, err)
+                                       : scope_error(w, err);
+    if (status != CFX_OK)
+        return status;
+    w->quantized = cfx_trial_corrected_at(here(w), w->trial);
+    return w->quantized ? CFX_OK : scope_error(w, err);
+}
+
 static cfx_status convert(work *w, cfx_error *err)
 {
     w->converting = true;
     w->kept.size = 0;
     w->quantized = cfx_quantize_convert_at(here(w), w->prepared, w->keep, w->n_keep, w->options);
-    return w->quantized ? CFX_OK : scope_error(w, err);
+    if (!w->quantized)
+        return scope_error(w, err);
+    return w->args->values[Q_CORRECT] ? correct(w, err) : CFX_OK;
 }
 
 static cfx_status run_trial(work *w, cfx_error *err)
 {
     cfx_trial_free(w->trial);
     w->trial = cfx_trial_new_at(here(w), w->in.module, w->quantized);
-    return w->trial ? run_calls(w, "comparing", compare, err) : scope_error(w, err);
+    return w->trial ? run_calls(w, "comparing", run_both, err) : scope_error(w, err);
 }
 
 static bool is_kept(void *ctx, const char *name)
@@ -417,6 +435,7 @@ const cli_verb verb_quantize = {
         "  cfx quantize --calibrate images/ -o q.cfx model.cfx       a file for each call\n"
         "  cfx quantize --calibrate x.npy --report -o q.cfx model.onnx\n"
         "  cfx quantize --calibrate x.npy --max-error 0.02 -o q.cfx model.cfx\n"
+        "  cfx quantize --calibrate x.npy --correct-bias --report -o q.cfx model.cfx\n"
         "  cfx quantize --mode dynamic -o q.cfx model.cfx\n"
         "  cfx quantize --weights int4 --group 32 -o q.cfx model.cfx\n",
     .run = cmd_quantize,

@@ -55,7 +55,7 @@ ROOMS = {
     "guard": "guard guard.def embed/guard",
     "plan": "compile profile",
     "split": "embed/split embed/partition embed/placement",
-    "check": "compare embed/check embed/repeated embed/stats",
+    "check": "compare correct embed/check embed/repeated embed/stats",
     "format": "weights package embed/weights",
     "capture": "calibrate options scope module capture operators signature executable freeze",
     "onnx": "onnx",

@@ -38,22 +38,22 @@ def layer_name(cls):
 
 
 def word(spec):
-    """A NodeSpec of a test in words that are the same for modules, functions and cfx: (how, what),
-    or the spec as it is, where torch.ao's word is cfx's."""
+    """A NodeSpec of a test in words that are the same for torch.ao and cfx: (how, whether the model
+    calls a module or a function, what), or the spec as it is, where torch.ao's word is cfx's."""
     if spec.op == "call_module" and isinstance(spec.target, type):
         place = spec.target.__module__
         for part, how in (("quantized.dynamic", "each run"), ("quantized.reference", "reference"),
                           ("torch.ao.nn.quantized", "integers"),
                           ("torch.ao.nn.intrinsic.quantized", "integers")):
             if part in place:
-                return how, layer_name(spec.target)
+                return how, "module", layer_name(spec.target)
     if spec.op == "call_function" and str(spec.target).startswith("quantized."):
         name = str(spec.target).partition(".")[2]
         how = "float16" if name.endswith("_fp16") else "each run" if "_dynamic" in name \
             else "integers"
         name = re.sub("_dynamic|_fp16", "", name)
         name = re.sub(r"^(batch_norm)\dd", r"\1", name)
-        return how, FUNCTIONS.get(name, name)
+        return how, "function", FUNCTIONS.get(name, name)
     return spec
 
 
@@ -86,6 +86,7 @@ class Reader:
         self.nodes = list(gm.graph.nodes)
         self.tails = {}  # a ReLU -> the call that it is one with
         self.how = {}    # a call -> how it is computed
+        self.left = {name for name, why in gm.meta.get("left_in_float", ()) if "asked" in why}
         for node in self.nodes:
             self.look_at(node)
 
@@ -112,7 +113,7 @@ class Reader:
         if any(_name(i.args[0]).endswith("tensor") and not isinstance(i.args[1], float)
                for i in values):
             self.how[node] = "each run"
-        elif values and stored:
+        elif values and stored and node.name not in self.left:
             self.how[node] = "integers"
         elif read and not values:
             self.how[node] = "integers" if self.name(node).startswith("embedding") else "weights"
@@ -124,6 +125,14 @@ class Reader:
     def whole_name(self, node):
         return self.name(node) + ("_relu" if node in self.tails.values() else "")
 
+    def called(self, node):
+        """What the model calls. A call of a layer has become one of its function, but still has the
+        name of the layer, which owns the weights."""
+        sources = [w for i in node.all_input_nodes for w in i.all_input_nodes if w.op == "get_attr"]
+        layers = [str(w.target).rpartition(".")[0].replace(".", "_") for w in sources]
+        named = any(layer and node.name.startswith(layer) for layer in layers)
+        return "module" if named or node.op == "call_module" else "function"
+
     def as_reference(self):
         for node in self.nodes:
             if _is(node, "quantize"):
@@ -132,7 +141,8 @@ class Reader:
                 yield [self.plain(node)] + ([] if _weight(node) else [DEQUANTIZE])
             elif node.op.startswith("call_"):
                 layer = any(_is(i, "dequantize") and _weight(i) for i in node.all_input_nodes)
-                yield [self.plain(node)] + ([("reference", self.name(node))] if layer else [])
+                words = [("reference", "module", self.name(node))] if layer else []
+                yield [self.plain(node), *words]
 
     def as_integers(self):
         """Without what only says how the operator between computes."""
@@ -147,9 +157,9 @@ class Reader:
                 if not _weight(node) and not all(inside(u) or _asks_size(u) for u in node.users):
                     yield [DEQUANTIZE]
             elif node in self.how and self.name(node) in OWN:
-                name = self.whole_name(node)
-                found = [(self.how[node], name)]
-                yield found + ([("each run", name)] if self.how[node] == "float16" else [])
+                name = self.called(node), self.whole_name(node)
+                found = [(self.how[node], *name)]
+                yield found + ([("each run", *name)] if self.how[node] == "float16" else [])
             elif node.op.startswith("call_") and node not in self.tails:
                 yield [self.plain(node)]
 

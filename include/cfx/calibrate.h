@@ -18,6 +18,7 @@
 #pragma GCC system_header /* see scope.h */
 
 #include <cfx/compare.h>
+#include <cfx/correct.h>
 #include <cfx/module.h>
 #include <cfx/quantize.h>
 
@@ -84,8 +85,19 @@ CFX_API void cfx_trial_free(cfx_trial *t);  /* NULL is allowed */
 /* One call of both. The inputs are borrowed; they are the same for both, which must not write to
  * them. */
 CFX_API cfx_status cfx_trial_run(cfx_trial *t, const cfx_datum *inputs, size_t n, cfx_error *err);
-/* What was found so far: borrowed. */
+/* What was found so far: borrowed; NULL for one that corrects. */
 CFX_API cfx_comparison *cfx_trial_comparison(cfx_trial *t);
+
+/* ---- bias correction (correct.h) ------------------------------------------------------------ */
+
+/* A trial that finds what is to be taken from the biases of a copy of `quantized`, so that the
+ * means of its layers are those of `model` on the data that it is run on. */
+CFX_API cfx_trial *cfx_trial_correct_at(cfx_at at, cfx_module *model, cfx_module *quantized);
+#define cfx_trial_correct(s, model, quantized) cfx_trial_correct_at(CFX_HERE(s), model, quantized)
+/* That copy, borrowed from the scope. Call it once, and then only free the trial. The scope fails
+ * with CFX_E_VALUE if the trial does not correct, or has run nothing. */
+CFX_API cfx_module *cfx_trial_corrected_at(cfx_at at, cfx_trial *t);
+#define cfx_trial_corrected(s, t) cfx_trial_corrected_at(CFX_HERE(s), t)
 
 #ifdef __cplusplus
 }

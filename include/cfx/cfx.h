@@ -32,6 +32,7 @@
 #include <cfx/profile.h>
 #include <cfx/guard.h>
 #include <cfx/compare.h>
+#include <cfx/correct.h>
 #include <cfx/session.h>
 #include <cfx/library.h>
 

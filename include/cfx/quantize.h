@@ -209,7 +209,9 @@ CFX_API cfx_status cfx_graph_prepare(cfx_graph *g, const cfx_module_tree *module
                                      const cfx_prepare_options *opts, cfx_error *err);
 
 typedef struct cfx_convert_options {
-    const char *const *keep;  /* names of nodes, or paths of modules, that stay float */
+    const char *const *keep;  /* names of nodes, or paths of modules, that stay float, as with a
+                                 rule with NULL when the graph was prepared: what reads them in
+                                 integers gets their result quantized */
     size_t n_keep;
     const size_t *outputs;    /* places of results that are returned in integers */
     size_t n_outputs;

@@ -21,8 +21,10 @@ enum {
     PIECES = 4,               /* of work, for each thread */
     MOST_PLACES = 1024,       /* of a window */
     MOST_PLANES = 4,          /* channels */
+    MOST_AHEAD = 32,          /* tiles that bring other weights into the cache */
     SLACK = 64,               /* bytes behind copied lines, which are read */
     MIDDLE = 128,
+    MOST_LINES = 7,           /* of a window, of which those in the padding are left out */
     LEAST_WORK = 1 << 18      /* multiplications for which another thread is worth waking */
 };
 
@@ -46,7 +48,8 @@ typedef struct bytes_kernel {
     size_t copied;          /* bytes of copied lines */
     size_t scratch;
     int64_t *a_at, *b_at;
-    int32_t *first, *w_zero;  /* group by group, whole panels */
+    int32_t *first, *w_zero;  /* group by group, whole panels; */
+    int64_t spans;          /* `first` for each choice of lines of the window that are inside */
     float *factor, *bias;
     int8_t *packed;         /* group by group */
 } bytes_kernel;
@@ -227,20 +230,60 @@ static void pack_panels(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-/* What sums begin with: what zero points make of the sum of a column, and of its length. */
+/* Windows may lie in the padding above or below the image with some of their lines, which add
+ * nothing: these are left out, unless sums of what is multiplied count, too. */
+static bool skips_lines(const bytes_kernel *k)
+{
+    const cfxi_conv *c = &k->conv;
+    return is_padded(c) && c->kernel[1] > 1 && c->kernel[1] <= MOST_LINES && !k->sums;
+}
+
+/* The sum of a column's weights in some blocks. */
+static int64_t sum_blocks(const bytes_kernel *k, int64_t column, int64_t from, int64_t to)
+{
+    const int64_t block = round_up(k->k, CFXI_STEP);
+    const int8_t *at = k->packed + column / CFXI_PANEL * k->steps * CFXI_PANEL +
+                       from * block * CFXI_PANEL + column % CFXI_PANEL * CFXI_STEP;
+    int64_t sum = 0;
+    for (int64_t p = from * block; p < to * block; p += CFXI_STEP, at += CFXI_PANEL * CFXI_STEP)
+        for (int64_t u = 0; u < CFXI_STEP; u++)
+            sum += at[u];
+    return sum;
+}
+
+/* Which of k->first belongs to the lines [first, last) of a window. */
+static int64_t span_of(const bytes_kernel *k, cfxi_span s)
+{
+    return k->spans == 1 ? 0 : s.first * (k->conv.kernel[1] + 1) + s.last;
+}
+
+/* What sums of a column begin with: what zero points make of the sum of its weights, and of its
+ * length. */
+static void find_first_of(bytes_kernel *k, int64_t column, int64_t columns)
+{
+    const int64_t lines = k->conv.kernel[1];
+    const int64_t length = k->conv.in_channels * lines * k->conv.kernel[2];
+    const int64_t zero = k->zero;
+    int64_t below[MOST_LINES + 1] = {0};  /* the sum of the lines before each */
+    if (k->spans == 1) {
+        const int64_t sum = sum_blocks(k, column, 0, k->count);
+        k->first[column] = (int32_t)(uint32_t)(uint64_t)(zero * (length * k->w_zero[column] - sum));
+        return;
+    }
+    for (int64_t i = 0; i < lines; i++)
+        below[i + 1] = below[i] + sum_blocks(k, column, i * k->count / lines,
+                                             (i + 1) * k->count / lines);
+    for (int64_t i = 0; i <= lines; i++)
+        for (int64_t j = i; j <= lines; j++)
+            k->first[span_of(k, (cfxi_span){i, j}) * columns + column] =
+                (int32_t)(uint32_t)(uint64_t)(-zero * (below[j] - below[i]));
+}
+
 static void find_first(bytes_kernel *k)
 {
-    const int64_t panels = k->conv.groups * k->cut.panels;
-    const int64_t length = k->conv.in_channels * k->conv.kernel[1] * k->conv.kernel[2];
-    for (int64_t i = 0; i < panels * CFXI_PANEL; i++) {
-        const int8_t *column =
-            k->packed + i / CFXI_PANEL * k->steps * CFXI_PANEL + i % CFXI_PANEL * CFXI_STEP;
-        int64_t sum = 0;
-        for (int64_t p = 0; p < k->steps; p += CFXI_STEP)
-            for (int64_t u = 0; u < CFXI_STEP; u++)
-                sum += column[p * CFXI_PANEL + u];
-        k->first[i] = (int32_t)(uint32_t)(uint64_t)(k->zero * (length * k->w_zero[i] - sum));
-    }
+    const int64_t columns = k->conv.groups * k->cut.panels * CFXI_PANEL;
+    for (int64_t i = 0; i < columns; i++)
+        find_first_of(k, i, columns);
 }
 
 /* Numbers of the columns, in whole panels. */
@@ -307,11 +350,13 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     shape(&made);
     cut(&made);
     take_rows(&made);
+    made.spans = skips_lines(&made) ? (made.conv.kernel[1] + 1) * (made.conv.kernel[1] + 1) : 1;
     size_t columns, room;
     const size_t tables = 2 * sizeof(int64_t) * (size_t)made.count;
     if (!cfxi_base_mul_size((size_t)made.conv.groups, (size_t)made.cut.panels * CFXI_PANEL, 0,
                             &columns) ||
-        !cfxi_base_mul_size(columns, 4 * sizeof(float), sizeof made + tables, &room))
+        !cfxi_base_mul_size(columns, (size_t)(made.spans + 3) * sizeof(float),
+                            sizeof made + tables, &room))
         return cfxi_base_nomem(err), NULL;
     bytes_kernel *k = cfxi_base_alloc(allocator, room);
     if (!k)
@@ -321,7 +366,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     k->a_at = (int64_t *)(k + 1);
     k->b_at = k->a_at + k->count;
     k->first = (int32_t *)(k->b_at + k->count);
-    k->w_zero = k->first + columns;
+    k->w_zero = k->first + (size_t)k->spans * columns;
     k->factor = (float *)(k->w_zero + columns);
     k->bias = k->factor + columns;
     if (!take_weights(k, from, columns, err)) {
@@ -422,14 +467,37 @@ static void sum_windows(const bytes_kernel *k, const cfxi_piece *at, const uint8
 
 /* ---- running ------------------------------------------------------------------------------- */
 
+/* Weights that are brought into the cache while tiles are computed. */
+typedef struct weights_ahead {
+    const int8_t *at;
+    int64_t step;   /* bytes for each step */
+    int64_t tiles;  /* that still do so */
+} weights_ahead;
+
+/* Those behind panel number `panel` + n of all, while the tiles of these n panels are computed. */
+static weights_ahead look_ahead(const bytes_kernel *k, int64_t panel, int64_t n, int64_t tiles)
+{
+    const int64_t some = smaller(larger(tiles, n), MOST_AHEAD);
+    const bool there = panel + 2 * n <= k->conv.groups * k->cut.panels;
+    if (!there)
+        return (weights_ahead){k->packed, 0, 0};
+    return (weights_ahead){k->packed + (panel + n) * CFXI_PANEL * k->steps,
+                           n * CFXI_PANEL * CFXI_STEP / some, some};
+}
+
 /* `down` tiles of `rows` rows; `a` is what the window of pixel x of line y sees. */
 static void run_tiles(const running *w, const cfxi_piece *at, const uint8_t *a,
                       const int32_t *sums, int64_t y, int64_t x, int64_t down, int64_t rows,
-                      int64_t panel, int64_t panels)
+                      int64_t panel, int64_t panels, const weights_ahead *next)
 {
     const bytes_kernel *k = w->k;
     const cfxi_conv *c = &k->conv;
     const cfxi_integers *q = &k->head.problem.integers;
+    const cfxi_span inside = k->spans == 1 ? (cfxi_span){0, c->kernel[1]}
+                                           : cfxi_backend_lines_inside(c, y);
+    const int64_t blocks = k->count / c->kernel[1];  /* of a line of the window */
+    const int64_t begin = inside.first * blocks;
+    const int64_t columns = c->groups * k->cut.panels * CFXI_PANEL;
     const int64_t all = at->group * k->cut.panels + panel;
     const int64_t channel = at->group * c->out_channels + panel * CFXI_PANEL;
     const int64_t out = at->image * c->ys[0] + y * c->ys[3] + x * c->ys[4] + channel;
@@ -439,14 +507,14 @@ static void run_tiles(const running *w, const cfxi_piece *at, const uint8_t *a,
         .down = down,
         .a = a,
         .a_row = k->across * k->pixel,
-        .a_at = k->a_at,
+        .a_at = k->a_at + begin,
         .b = k->packed + all * CFXI_PANEL * k->steps,
         .b_panel = CFXI_PANEL * k->steps,
-        .b_at = k->b_at,
-        .count = k->count,
+        .b_at = k->b_at + begin,
+        .count = inside.last * blocks - begin,
         .k = k->k,
         .columns = smaller(panels * CFXI_PANEL, c->out_channels - panel * CFXI_PANEL),
-        .first = k->first + all * CFXI_PANEL,
+        .first = k->first + span_of(k, inside) * columns + all * CFXI_PANEL,
         .factor = k->factor + all * CFXI_PANEL,
         .bias = k->bias + all * CFXI_PANEL,
         .b_zero = k->sums ? k->w_zero + all * CFXI_PANEL : NULL,
@@ -457,6 +525,8 @@ static void run_tiles(const running *w, const cfxi_piece *at, const uint8_t *a,
         .other = other ? other + at->image * k->other[0] + y * k->other[1] + x * k->other[2] +
                              channel : NULL,
         .other_row = k->other[2],
+        .next = next->at,
+        .next_step = next->tiles > 0 ? next->step : 0,
     };
     k->bytes->tile(&t, (int)rows, (int)panels);
 }
@@ -501,6 +571,8 @@ static void run_piece(const running *w, const cfxi_piece *at, uint8_t *scratch)
         sum_windows(k, at, a, sums);
     for (int64_t panel = at->first, n; panel < at->stop; panel += n) {
         n = cfxi_tiles_across(k->bytes->most_rows, k->tiling, at->stop - panel);
+        weights_ahead next = look_ahead(k, at->group * k->cut.panels + panel, n,
+                                        (at->last - at->y) * divide_up(pixels, k->tiling.rows));
         for (int64_t y = 0; y < at->last - at->y; y++)
             for (int64_t x = 0, step; x < pixels; x += step) {
                 const int64_t down = larger(1, (pixels - x) / k->tiling.rows);
@@ -508,7 +580,9 @@ static void run_piece(const running *w, const cfxi_piece *at, uint8_t *scratch)
                 step = down * rows;
                 run_tiles(w, at, a + y * k->down * k->line + x * k->across * k->pixel,
                           sums ? sums + y * pixels + x : NULL, at->y + y, at->x + x, down, rows,
-                          panel, n);
+                          panel, n, &next);
+                next.tiles -= down;
+                next.at += next.tiles > 0 ? down * next.step * (k->steps / CFXI_STEP) : 0;
             }
     }
     if (k->head.problem.num_posts > 0)

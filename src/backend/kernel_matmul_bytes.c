@@ -256,6 +256,7 @@ static void multiply(const matmul_kernel *k, const uint8_t *a, int64_t row, int6
                 .end = &p->integers.end,
                 .c = c + (size_t)(i * c_row + column) * item,
                 .c_row = c_row,
+                .next = b,
             };
             k->bytes->tile(&t, (int)each, (int)n);
         }

@@ -14,7 +14,7 @@
 enum {
     LEAST_ROWS = 32,          /* of a block, beside widening its weights */
     BLOCK_LINES = 1024,       /* of weights as floats, that stay in the cache */
-    BLOCK_BYTES = 512 << 10,  /* of x */
+    BLOCK_BYTES = 128 << 10,  /* of x */
     PIECES = 4,               /* of work, for each thread */
     FINISHED = 1 << 13,       /* floats of the result that are computed before posts follow */
     LEAST_WORK = 1 << 17      /* multiplications for which another thread is worth waking */
@@ -34,6 +34,7 @@ typedef struct weight_only_kernel {
     int64_t lines;           /* of words, that become floats together */
     int64_t block;           /* rows that are multiplied by them */
     int64_t blocks;
+    int64_t near;            /* rows that stay in the cache beside them */
     const float *bias;       /* or NULL */
     float *packed;
 } weight_only_kernel;
@@ -153,14 +154,15 @@ static void cut(weight_only_kernel *k)
     const int64_t threads = larger(1, p->threads);
     const int64_t depth = smaller(k->length, BLOCK_LINES);
     const int64_t wanted = threads > 1 ? parts(PIECES * threads, k->panels) : 1;
-    const int64_t fits = parts(p->m * depth * (int64_t)sizeof(float), BLOCK_BYTES);
+    const int64_t fits = BLOCK_BYTES / (depth * (int64_t)sizeof(float));
     const int64_t most = parts(p->m, LEAST_ROWS);
-    const int64_t blocks = smaller(most, larger(wanted, fits));
+    const int64_t blocks = smaller(most, wanted);
     k->lines = parts(depth, k->codes);
     if (k->lines < k->groups * k->words)
         k->posts = (cfxi_fused_posts){.low = -INFINITY, .high = INFINITY};
     k->block = parts(parts(p->m, blocks), k->tiling.rows) * k->tiling.rows;
     k->blocks = parts(p->m, k->block);
+    k->near = larger(1, fits / k->tiling.rows) * k->tiling.rows;
 }
 
 static void describe(weight_only_kernel *k)
@@ -352,7 +354,8 @@ static void multiply_panel(const running *w, int64_t panel, int64_t row, int64_t
         const widened floats = {scratch, panel, b.first * k->codes, (b.end - b.first) * k->codes};
         b.to_panel = floats.depth * CFXI_PANEL;
         k->fns->widen(&b);
-        run_tiles(w, &floats, row, last_row);
+        for (int64_t i = row; i < last_row; i += k->near)
+            run_tiles(w, &floats, i, smaller(last_row, i + k->near));
     }
 }
 

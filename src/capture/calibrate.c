@@ -7,8 +7,7 @@
 
 /* ---- copies -------------------------------------------------------------------------------- */
 
-/* A copy with a graph of its own, which shares its parts with `m`; NULL, and the scope fails. */
-static cfx_module *own_copy(cfx_at at, cfx_module *m)
+cfx_module *cfxi_capture_own_copy(cfx_at at, cfx_module *m)
 {
     cfx_error err = {0};
     cfx_graph *g = cfx_graph_clone(m->graph, NULL, &err);
@@ -63,7 +62,7 @@ cfx_module *cfx_quantize_prepare_at(cfx_at at, cfx_module *m, cfx_quantize_optio
         return NULL;
     }
     const size_t mark = at.scope->modules.size;
-    cfx_module *copy = m->graph ? own_copy(at, m)
+    cfx_module *copy = m->graph ? cfxi_capture_own_copy(at, m)
                                 : cfx_trace_at(at, m, (cfx_trace_options){0});
     cfx_transform_at(at, copy, options.equalize ? "inline,fuse_bn,equalize" : "inline,fuse_bn");
     if (cfx_scope_ok(at.scope) && prepare_usual(at, copy, &options, &err) != CFX_OK)
@@ -97,7 +96,7 @@ cfx_module *cfx_quantize_convert_at(cfx_at at, cfx_module *prepared, const char 
         return NULL;
     }
     const size_t mark = at.scope->modules.size;
-    cfx_module *copy = own_copy(at, prepared);
+    cfx_module *copy = cfxi_capture_own_copy(at, prepared);
     if (copy && convert(at, copy, keep, n, &options, &err) != CFX_OK)
         cfxi_capture_scope_take(at, &err);
     else if (copy)

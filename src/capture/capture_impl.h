@@ -22,7 +22,7 @@
  *     executable.c        .cfx files made ready to run
  *     observing.c, showing.c  modules that observe, programs that show values (observing_impl.h)
  *     calibrate.c, quantize_rules.c  modules in integers
- *     trial.c             two modules side by side
+ *     trial.c             two modules side by side: compared, or corrected
  */
 #ifndef CFXI_CAPTURE_IMPL_H
 #define CFXI_CAPTURE_IMPL_H

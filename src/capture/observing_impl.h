@@ -19,6 +19,10 @@ struct cfxi_observing {
 /* What preparing and converting ask of the modules below `root`, which it borrows. */
 cfx_quantize_host cfxi_capture_quantize_host(cfx_module *root);
 
+/* A copy with a graph of its own, which shares its parts with `m`; NULL, and the scope fails.
+ * (calibrate.c) */
+cfx_module *cfxi_capture_own_copy(cfx_at at, cfx_module *m);
+
 /* ---- programs that show values (showing.c) --------------------------------------------------- */
 
 /* Receives a value while a program runs: borrowed. */

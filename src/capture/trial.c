@@ -1,7 +1,8 @@
-/* trial.c - two modules run on the same inputs, and their layers compared.
+/* trial.c - two modules run on the same inputs, and their layers compared, or corrected.
  *
  * Both run as the interpreter runs them, each layer by itself: a plan would compute several at
- * once. Values of the first are kept until the second has computed its own.
+ * once. Values of the first are kept until the second has computed its own. A trial that corrects
+ * keeps their means instead, and changes what the second has computed before anything reads it.
  */
 #include "observing_impl.h"
 
@@ -11,11 +12,19 @@
 struct cfx_trial {
     const cfx_allocator *allocator;
     cfx_runtime *rt;            /* borrowed from the scope */
-    cfx_comparison *comparison;
+    cfx_comparison *comparison; /* this, */
+    cfx_correction *correction; /* or this */
+    cfx_module *corrected;      /* the second, with a graph of its own; borrowed from the scope */
     cfx_program *programs[2];
     cfx_datum *kept;            /* what the first one's layers gave: by pair */
     size_t n;
 };
+
+static bool pair_at(const cfx_trial *t, size_t i, cfx_node *pair[2])
+{
+    return t->comparison ? cfx_comparison_pair(t->comparison, i, &pair[0], &pair[1])
+                         : cfx_correction_pair(t->correction, i, &pair[0], &pair[1]);
+}
 
 /* ---- values -------------------------------------------------------------------------------- */
 
@@ -49,6 +58,28 @@ static cfx_status compare_value(void *ctx, size_t place, cfx_datum value, cfx_er
     return status;
 }
 
+static cfx_status expect_value(void *ctx, size_t place, cfx_datum value, cfx_error *err)
+{
+    const cfx_trial *t = ctx;
+    return cfx_correction_expect(t->correction, place, tensor_of(value), err);
+}
+
+/* The value is the result of a layer, which nothing else has: it is written to. */
+static cfx_status correct_value(void *ctx, size_t place, cfx_datum value, cfx_error *err)
+{
+    const cfx_trial *t = ctx;
+    cfx_tensor *shift = NULL;
+    CFX_TRY(cfx_correction_meet(t->correction, place, tensor_of(value), &shift, err));
+    if (!shift)
+        return CFX_OK;
+    const cfx_datum args[] = {value, cfx_datum_tensor(shift)};
+    const cfx_datum result = cfx_operator_run(t->rt, CFX_OPID_sub_, args, 2, err);
+    const bool ok = result.kind != CFX_DATUM_INVALID;
+    cfx_datum_release(result);
+    cfx_tensor_release(shift);
+    return ok ? CFX_OK : cfxi_base_failed(err, err->status);
+}
+
 static void forget_values(cfx_trial *t)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -64,7 +95,7 @@ static cfx_status show_layers(const cfx_trial *t, size_t which, const cfx_node_m
                               cfx_error *err)
 {
     cfx_node *pair[2];
-    for (size_t i = 0; cfx_comparison_pair(t->comparison, i, &pair[0], &pair[1]); i++) {
+    for (size_t i = 0; pair_at(t, i, pair); i++) {
         const cfx_value copy = cfx_node_map_get(copies, pair[which]);
         if (copy.kind == CFX_KIND_NODE)
             CFX_TRY(cfxi_capture_show(copy.as.node, i, err));
@@ -75,7 +106,9 @@ static cfx_status show_layers(const cfx_trial *t, size_t which, const cfx_node_m
 static cfx_program *make_program(cfx_trial *t, size_t which, cfx_module *m,
                                  const cfx_library *library, cfx_error *err)
 {
-    const cfxi_viewer viewer = {which ? compare_value : keep_value, t, NULL};
+    static cfxi_show_fn *const show[2][2] = {{keep_value, compare_value},
+                                             {expect_value, correct_value}};
+    const cfxi_viewer viewer = {show[t->correction != NULL][which], t, NULL};
     cfx_program *p = NULL;
     cfx_node_map *copies = cfx_node_map_new(t->allocator, err);
     cfx_graph *g = copies ? cfx_graph_clone(m->graph, copies, err) : NULL;
@@ -88,15 +121,18 @@ static cfx_program *make_program(cfx_trial *t, size_t which, cfx_module *m,
     return p;
 }
 
-static bool fill(cfx_trial *t, cfx_at at, cfx_module *a, cfx_module *b, cfx_error *err)
+static bool fill(cfx_trial *t, cfx_at at, cfx_module *a, cfx_module *b, bool corrects,
+                 cfx_error *err)
 {
     cfx_module *const both[] = {a, b};
-    cfx_node *x;
-    cfx_node *y;
-    t->comparison = cfx_comparison_new(a->graph, b->graph, t->allocator, err);
-    if (!t->comparison)
+    cfx_node *pair[2];
+    if (corrects)
+        t->correction = cfx_correction_new(a->graph, b->graph, t->allocator, err);
+    else
+        t->comparison = cfx_comparison_new(a->graph, b->graph, t->allocator, err);
+    if (!t->comparison && !t->correction)
         return false;
-    while (cfx_comparison_pair(t->comparison, t->n, &x, &y))
+    while (pair_at(t, t->n, pair))
         t->n++;
     t->kept = cfxi_base_alloc(t->allocator, (t->n + 1) * sizeof *t->kept);
     if (!t->kept) {
@@ -113,19 +149,20 @@ static bool fill(cfx_trial *t, cfx_at at, cfx_module *a, cfx_module *b, cfx_erro
 
 /* ---- a trial ------------------------------------------------------------------------------- */
 
-cfx_trial *cfx_trial_new_at(cfx_at at, cfx_module *a, cfx_module *b)
+static bool expect_captured(cfx_at at, const cfx_module *a, const cfx_module *b)
+{
+    if (cfx_scope_ok(at.scope) && (!a || !b || !a->graph || !b->graph))
+        cfx_scope_fail_at(at, CFX_E_VALUE, "a trial needs two captured modules");
+    return cfx_scope_ok(at.scope);
+}
+
+static cfx_trial *new_trial(cfx_at at, cfx_module *a, cfx_module *b, bool corrects)
 {
     cfx_error err = {0};
-    if (!cfx_scope_ok(at.scope))
-        return NULL;
-    if (!a || !b || !a->graph || !b->graph) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "cfx_trial_new needs two captured modules");
-        return NULL;
-    }
     cfx_trial *t = cfxi_base_alloc(at.scope->allocator, sizeof *t);
     if (t) {
         *t = (cfx_trial){.allocator = at.scope->allocator, .rt = at.scope->rt};
-        if (fill(t, at, a, b, &err))
+        if (fill(t, at, a, b, corrects, &err))
             return t;
         cfx_trial_free(t);
     } else {
@@ -133,6 +170,21 @@ cfx_trial *cfx_trial_new_at(cfx_at at, cfx_module *a, cfx_module *b)
     }
     cfxi_capture_scope_take(at, &err);
     return NULL;
+}
+
+cfx_trial *cfx_trial_new_at(cfx_at at, cfx_module *a, cfx_module *b)
+{
+    return expect_captured(at, a, b) ? new_trial(at, a, b, false) : NULL;
+}
+
+cfx_trial *cfx_trial_correct_at(cfx_at at, cfx_module *model, cfx_module *quantized)
+{
+    cfx_module *copy = expect_captured(at, model, quantized)
+                           ? cfxi_capture_own_copy(at, quantized) : NULL;
+    cfx_trial *t = copy ? new_trial(at, model, copy, true) : NULL;
+    if (t)
+        t->corrected = copy;
+    return t;
 }
 
 void cfx_trial_free(cfx_trial *t)
@@ -146,6 +198,7 @@ void cfx_trial_free(cfx_trial *t)
         cfxi_base_free(t->allocator, t->kept, (t->n + 1) * sizeof *t->kept);
     }
     cfx_comparison_free(t->comparison);
+    cfx_correction_free(t->correction);
     cfxi_base_free(t->allocator, t, sizeof *t);
 }
 
@@ -165,3 +218,25 @@ cfx_status cfx_trial_run(cfx_trial *t, const cfx_datum *inputs, size_t n, cfx_er
 }
 
 cfx_comparison *cfx_trial_comparison(cfx_trial *t) { return t ? t->comparison : NULL; }
+
+static cfx_status finish(cfx_at at, cfx_trial *t, cfx_error *err)
+{
+    if (!t || !t->correction)
+        return cfx_error_set(err, CFX_E_VALUE, "cfx_trial_corrected needs a trial that "
+                             "cfx_trial_correct has made");
+    const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, t->corrected);
+    return cfx_correction_finish(t->correction, &tree, NULL, err);
+}
+
+cfx_module *cfx_trial_corrected_at(cfx_at at, cfx_trial *t)
+{
+    cfx_error err = {0};
+    if (!cfx_scope_ok(at.scope))
+        return NULL;
+    if (finish(at, t, &err) != CFX_OK) {
+        cfxi_capture_scope_take(at, &err);
+        return NULL;
+    }
+    cfx_transform_at(at, t->corrected, "");  /* drops what the graph no longer names */
+    return cfx_scope_ok(at.scope) ? t->corrected : NULL;
+}

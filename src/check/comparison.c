@@ -68,7 +68,7 @@ static bool begins_with(const cfx_node *n, const char *word)
     return name && strncmp(name, word, strlen(word)) == 0;
 }
 static bool is_quantize(const cfx_node *n) { return begins_with(n, "quantize_per_"); }
-static bool is_dequantize(const cfx_node *n) { return begins_with(n, "dequantize_per_"); }
+bool cfxi_check_is_dequantize(const cfx_node *n) { return begins_with(n, "dequantize_per_"); }
 
 static cfx_node *user_that(const cfx_node *n, bool (*is)(const cfx_node *n))
 {
@@ -82,7 +82,7 @@ static cfx_node *user_that(const cfx_node *n, bool (*is)(const cfx_node *n))
 static cfx_node *behind_integers(cfx_node *n)
 {
     const cfx_node *integers = is_quantize(n) ? n : user_that(n, is_quantize);
-    cfx_node *real = integers ? user_that(integers, is_dequantize) : NULL;
+    cfx_node *real = integers ? user_that(integers, cfxi_check_is_dequantize) : NULL;
     return real ? real : n;
 }
 
@@ -91,7 +91,7 @@ static void look_at_inputs(cfxi_layer *layer, const cfx_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const cfx_node *real = n->inputs[i].def;
-        if (!is_dequantize(real) || real->n_inputs == 0)
+        if (!cfxi_check_is_dequantize(real) || real->n_inputs == 0)
             continue;
         const cfx_node *from = real->inputs[0].def;
         layer->is_quantized = true;
@@ -116,23 +116,23 @@ static bool can_be_absorbed(const cfx_node *n)
 }
 
 /* What has computed a value that is dequantized. */
-static const cfx_node *before_integers(const cfx_node *n)
+static cfx_node *before_integers(cfx_node *n)
 {
-    const cfx_node *q = is_dequantize(n) && n->n_inputs > 0 ? n->inputs[0].def : n;
-    const cfx_node *from = is_quantize(q) && q->n_inputs > 0 ? q->inputs[0].def : n;
+    cfx_node *q = cfxi_check_is_dequantize(n) && n->n_inputs > 0 ? n->inputs[0].def : n;
+    cfx_node *from = is_quantize(q) && q->n_inputs > 0 ? q->inputs[0].def : n;
     return from->op == CFX_OP_PLACEHOLDER ? n : from;
 }
 
 static cfx_status add_layer(cfx_comparison *c, cfx_node *a, cfx_node *b, cfx_error *err)
 {
     cfx_node *real = behind_integers(b);
-    const cfx_node *work = before_integers(b);
+    cfx_node *work = before_integers(b);
     if (!cfxi_ir_is_call(a) && real == b)
         return CFX_OK;  /* an input that stays as it is */
     if (!cfxi_base_vec_reserve(&c->layers, 1, sizeof(cfxi_layer), c->allocator))
         return cfxi_base_nomem(err);
     cfxi_layer *layer = layer_at(c, c->layers.size++);
-    *layer = (cfxi_layer){.a = a, .b = real, .head = a, .is_quantized = real != work,
+    *layer = (cfxi_layer){.a = a, .b = real, .work = work, .head = a, .is_quantized = real != work,
                           .partner = cfx_node_operator(work)};
     look_at_inputs(layer, work);
     return set_source(c, a, c->layers.size, err);

@@ -23,6 +23,7 @@ cfx_closeness cfxi_check_sums_closeness(const cfxi_sums *s);
 /* A pair of nodes. */
 typedef struct cfxi_layer {
     cfx_node *a, *b;
+    cfx_node *work;        /* of the second graph: that computes what `b` may dequantize */
     const cfx_node *head;  /* of the first graph: the first of those that `b` does the work of */
     cfx_operator partner;  /* what `b`, or what it dequantizes, calls; or NONE */
     bool is_quantized;     /* computes from or to integers */
@@ -40,6 +41,8 @@ struct cfx_comparison {
     size_t n_order;
     bool is_sorted;
 };
+
+bool cfxi_check_is_dequantize(const cfx_node *n);
 
 /* The layer that the value of a node of the first graph comes from; or NULL. */
 const cfxi_layer *cfxi_check_source(const cfx_comparison *c, const cfx_node *n);

@@ -140,15 +140,9 @@ static cfx_value read_plain(fuse_job *job, const cfx_node *n, const char *name)
 
 /* ---- the two layers ------------------------------------------------------------------------ */
 
-typedef struct layer_kind {
-    cfx_operator op;
-    uint8_t dims;  /* of a convolution; 0 for a linear layer */
-    bool transposed;
-} layer_kind;
-
-static const layer_kind *kind_of(cfx_operator op)
+const fused_kind *cfxi_pass_fuse_kind(cfx_operator op)
 {
-    static const layer_kind kinds[] = {
+    static const fused_kind kinds[] = {
         {CFX_OPID_linear, 0, false},           {CFX_OPID_conv1d, 1, false},
         {CFX_OPID_conv2d, 2, false},           {CFX_OPID_conv3d, 3, false},
         {CFX_OPID_conv_transpose1d, 1, true},  {CFX_OPID_conv_transpose2d, 2, true},
@@ -188,7 +182,7 @@ cfx_operator cfxi_pass_fuse_operator(fuse_job *job, const cfx_node *n)
 
 bool cfxi_pass_fuse_read_layer(fuse_job *job, cfx_node *n, fused_layer *layer)
 {
-    const layer_kind *kind = kind_of(cfxi_pass_fuse_operator(job, n));
+    const fused_kind *kind = cfxi_pass_fuse_kind(cfxi_pass_fuse_operator(job, n));
     *layer = (fused_layer){.node = n};
     if (!kind || (n->op == CFX_OP_CALL_MODULE && !is_only_caller(job, n)))
         return false;

@@ -30,6 +30,13 @@ typedef struct fused_tensor {
     int64_t shape[FUSE_MAX_RANK];
 } fused_tensor;
 
+/* What a row of the operator table does with its weights. */
+typedef struct fused_kind {
+    cfx_operator op;
+    uint8_t dims;  /* of a convolution; 0 for a linear layer */
+    bool transposed;
+} fused_kind;
+
 typedef struct fused_layer {
     cfx_node *node;
     fused_tensor weight, bias;
@@ -60,6 +67,8 @@ void cfxi_pass_fuse_let_go(fuse_job *job, size_t keep);
 
 /* ---- layers (fuse_bn.c) --------------------------------------------------------------------- */
 
+/* NULL for what is neither a linear layer nor a convolution. */
+const fused_kind *cfxi_pass_fuse_kind(cfx_operator op);
 /* What a node computes; NONE once the job has failed. */
 cfx_operator cfxi_pass_fuse_operator(fuse_job *job, const cfx_node *n);
 /* The convolution or linear layer that `n` computes; false if it is none, or others call it or read

@@ -6,9 +6,9 @@
  *                                             %fc = ...functional.linear(%dq, ...)
  *
  * Everything is looked at before anything is changed: whether all observers have seen something,
- * which layers have no function, what is to stay float. Observers behind what stays float go, and
- * it reads its inputs as they were. Afterwards observers, and weights that nobody reads any more,
- * are removed from the modules.
+ * which layers have no function, what is to stay float. The result of that is quantized for the
+ * calls in integers that read it, and for nothing else. Afterwards observers, and weights that
+ * nobody reads any more, are removed from the modules.
  *
  * Needs: the modules and the host that the graph was prepared with. Keeps: names, order and
  * locations of all nodes but the observers. Linear in nodes and edges.
@@ -122,6 +122,8 @@ static cfx_status no_scale(cfxi_convert *c, cfx_node *n, cfx_status status, cons
         if (status == CFX_E_UNSUPPORTED && c->bad.status == CFX_OK)
             cfx_error_set(&c->bad, CFX_E_VALUE, "the observer '%.60s' of '%.60s': %.100s",
                           cfxi_quantize_path(n), cfx_node_name(value, NULL), why->message);
+        if (!cfxi_base_pointers_set(&c->unscaled, n, n, c->allocator))
+            return cfxi_base_nomem(c->err);
         return cfxi_quantize_keep(c, value, why->message);
     }
     if (status == CFX_E_VALUE)
@@ -271,11 +273,41 @@ static cfx_node *instead_of(cfxi_convert *c, cfx_node *n, const cfx_quantize_spe
     return NULL;
 }
 
-/* A node that stays float reads what its observers observe. */
-static int reads_kept(void *ctx, cfx_node *user)
+/* Who reads an observer. */
+typedef struct reading {
+    const cfxi_convert *c;
+    bool from_integers;  /* a call in integers gives the value: it is rounded for all */
+    bool kept;           /* a call gives it that was to be in integers and stays float */
+    cfx_status status;
+} reading;
+
+/* The same as with a rule that keeps these nodes float from the beginning: what is in integers is
+ * rounded for all that read it; what is not, for calls in integers alone, not for the graph's
+ * output. */
+static int reads_float(void *ctx, cfx_node *user)
 {
-    const cfxi_convert *c = ctx;
-    return cfxi_base_pointers_get(&c->kept, user) != NULL;
+    reading *r = ctx;
+    bool in_integers = true;
+    if (r->from_integers)
+        return 0;
+    if (cfxi_base_pointers_get(&r->c->kept, user))
+        return 1;
+    if (r->kept)
+        r->status = cfxi_quantize_in_integers(r->c, user, &in_integers);
+    return r->status != CFX_OK ? -1 : !in_integers;
+}
+
+static cfx_status let_floats_go(cfxi_convert *c, cfx_node *n, cfx_node *value,
+                                const cfx_quantize_spec *spec)
+{
+    reading by = {.c = c};
+    if (!is_weight(n) && !cfxi_quantize_each_run(spec)) {
+        by.kept = cfxi_base_pointers_get(&c->kept, value) != NULL;
+        CFX_TRY(cfxi_quantize_in_integers(c, value, &by.from_integers));
+    }
+    const cfx_status status = cfx_node_replace_uses(n, cfx_value_node(value), reads_float, NULL,
+                                                    &by, c->err);
+    return by.status != CFX_OK ? by.status : status;
 }
 
 static cfx_status convert_observer(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
@@ -284,10 +316,10 @@ static cfx_status convert_observer(cfxi_convert *c, cfx_node *n, const cfx_quant
     if (!value)
         return cfx_error_set(c->err, CFX_E_GRAPH, "the observer '%.80s' is not called with a node",
                              cfxi_quantize_path(n));
-    CFX_TRY(cfx_node_replace_uses(n, cfx_value_node(value), reads_kept, NULL, c, c->err));
+    CFX_TRY(let_floats_go(c, n, value, spec));
     cfx_node *with = value;
     if (n->n_users > 0 && spec->observer != CFX_OBSERVE_NOTHING &&
-        !cfxi_base_pointers_get(&c->kept, value))
+        !cfxi_base_pointers_get(&c->unscaled, n))
         with = instead_of(c, n, spec);
     if (!with)
         return cfxi_base_failed(c->err, c->err->status);
@@ -421,6 +453,7 @@ static cfx_status remove_rest(cfxi_convert *c, cfx_graph *g)
 static void let_go(cfxi_convert *c)
 {
     cfxi_base_pointers_free(&c->kept, c->allocator);
+    cfxi_base_pointers_free(&c->unscaled, c->allocator);
     cfxi_base_pointers_free(&c->layers, c->allocator);
     cfxi_base_pointers_free(&c->paths, c->allocator);
     cfxi_quantize_stored_free(c);

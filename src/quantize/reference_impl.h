@@ -13,6 +13,7 @@ typedef struct cfxi_convert {
     const cfx_convert_options *opts;
     const cfx_allocator *allocator;
     cfxi_pointers kept;       /* nodes that stay float: themselves */
+    cfxi_pointers unscaled;   /* observers that have no scale: themselves */
     cfxi_pointers layers;     /* call_module of a layer -> the first path of its module */
     cfxi_pointers paths;      /* identity of a module -> the first path of it */
     cfxi_hash_map stored;     /* identity of a weight -> size_t: which of `kinds` is its last */
@@ -36,6 +37,9 @@ cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char 
 
 /* Lets a node stay float, and tells why. (reference_keep.c) */
 cfx_status cfxi_quantize_keep(cfxi_convert *c, cfx_node *n, const char *why);
+/* Whether a call is in integers: it is not kept, and its result is observed, or that of the ReLU
+ * that counts as one with it. Only before its observers are converted. (reference_keep.c) */
+cfx_status cfxi_quantize_in_integers(const cfxi_convert *c, const cfx_node *n, bool *is);
 /* Likewise what the options name; CFX_E_KEY if a name stands for nothing. (reference_keep.c) */
 cfx_status cfxi_quantize_keep_named(cfxi_convert *c, cfx_graph *g);
 

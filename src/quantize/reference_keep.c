@@ -53,6 +53,32 @@ static cfx_status keep_both(cfxi_convert *c, cfx_node *n)
     return CFX_OK;
 }
 
+/* Whether only observers read `n`, as the result of a call in integers. */
+static cfx_status is_observed(const cfxi_convert *c, const cfx_node *n, bool *is)
+{
+    cfx_quantize_spec spec;
+    *is = n->n_users > 0;
+    for (const cfx_use *u = cfx_node_first_use(n); u && *is; u = cfx_use_next(u))
+        CFX_TRY(cfxi_quantize_observer(c->host, cfx_use_user(u), is, &spec, c->err));
+    return CFX_OK;
+}
+
+cfx_status cfxi_quantize_in_integers(const cfxi_convert *c, const cfx_node *n, bool *is)
+{
+    cfx_operator op = CFX_OPID_NONE;
+    bool joined = false;
+    *is = false;
+    if (!cfxi_ir_is_call(n) || cfxi_base_pointers_get(&c->kept, n))
+        return CFX_OK;
+    CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
+    const cfxi_quantize_row *row = cfxi_quantize_find_row(op);
+    const cfx_node *tail = tail_of(n);
+    if (tail)
+        CFX_TRY(is_relu(c, tail, &joined));
+    return row && (row->modes & CFXI_QUANTIZE_STATIC) ? is_observed(c, joined ? tail : n, is)
+                                                      : CFX_OK;
+}
+
 /* ---- names ---------------------------------------------------------------------------------- */
 
 typedef struct naming {

@@ -278,6 +278,43 @@ def test_what_is_kept_stays_float():
     assert "body.0.weight" in converted.state_dict()
 
 
+class KeptBeforeOthers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(5, 5), nn.Linear(5, 5), nn.Linear(5, 5)
+
+    def forward(self, x):
+        x = torch.add(self.b(self.a(x)), 4)
+        return self.c(x * 5)
+
+
+def scales_of(gm):
+    return [(n.args[0].name, *n.args[1:5]) for n in calls(gm, "quantize_per_tensor.default")
+            if "dequantize" not in str(n.target)]  # fmt: skip
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("without", ["a", "b", nn.Linear, torch.add])
+def test_what_reads_a_kept_call_is_in_integers_as_in_torch_ao(training, without):
+    model, x = KeptBeforeOthers().train(training), torch.randn(7, 5)
+    make = get_default_qat_qconfig_mapping if training else get_default_qconfig_mapping
+    mapping = QConfigMapping()
+    for kind in (nn.Linear, torch.add):
+        mapping.set_object_type(kind, make("fbgemm").global_qconfig)
+    less = copy.deepcopy(mapping)
+    less.set_module_name(without, None) if isinstance(without, str) \
+        else less.set_object_type(without, None)  # fmt: skip
+    theirs, ours = [(m.prepare_qat_fx if training else m.prepare_fx)(model, mapping, (x,))
+                    for m in (ao, cfx.quantize)]  # fmt: skip
+    for prepared in (theirs, ours):
+        prepared(x)
+    want = ao._convert_fx(theirs, is_reference=True, is_decomposed=True, qconfig_mapping=less)
+    got = convert_fx(ours, qconfig_mapping=less)
+    assert scales_of(got) == scales_of(want)
+    assert without == nn.Linear or scales_of(got)
+    torch.testing.assert_close(got(x), want(x), rtol=0, atol=1e-5)
+
+
 def test_a_mapping_with_none_keeps_in_float_when_converting():
     model, (x,) = quantize_models.MODELS["nested"]()
     prepared = calibrated(model, (x,))

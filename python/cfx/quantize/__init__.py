@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from .comparing import Comparison, compare
+    from .correcting import correct_bias
     from .fake_quantize import (
         FakeQuantize, FakeQuantizeBase, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize,
         default_affine_fixed_qparams_fake_quant, default_dynamic_fake_quant,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from .rules import find_qconfigs, rules_of, spec_of
 
 __all__ = [
-    "Comparison", "compare",
+    "Comparison", "compare", "correct_bias",
     "FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize", "FixedQParamsObserver",
     "FusedMovingAvgObsFakeQuantize", "HistogramObserver", "MinMaxObserver",
     "MovingAverageMinMaxObserver", "MovingAveragePerChannelMinMaxObserver", "NoopObserver",
@@ -98,6 +99,7 @@ __all__ = [
 # module -> what is in it
 _MODULES = {
     "comparing": ("Comparison", "compare"),
+    "correcting": ("correct_bias",),
     "fake_quantize": (
         "FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize",
         "FusedMovingAvgObsFakeQuantize", "default_affine_fixed_qparams_fake_quant",

@@ -8,6 +8,7 @@ import torch
 from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
 from .comparing import keep_within
+from .correcting import correct_bias as corrected
 from .host import Host
 from .qconfig_mapping import QConfigMapping
 from .rules import find_qconfigs, rules_of
@@ -178,7 +179,7 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
                _remove_qconfig: bool = True, qconfig_mapping: Any = None,
                backend_config: Any = None, keep_original_weights: bool = False, *,
                keep: Iterable[str] = (), max_error: float | None = None,
-               samples: Any = ()) -> GraphModule:  # fmt: skip
+               correct_bias: bool = False, samples: Any = ()) -> GraphModule:  # fmt: skip
     """Returns a copy of a prepared and calibrated model in the reference form: integers between
     operators, int8 weights, float arithmetic. `cfx.compile` makes integer arithmetic of it.
 
@@ -186,20 +187,29 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
     that `qconfig_mapping`, that of prepare_fx with None at some places, gives None. With
     `max_error`, so do more nodes, those first that add most, until the results of the model are at
     most that far off on the `samples` (the inputs of each call: a tensor, or a tuple of arguments):
-    the norm of the difference, divided by that of the float result.
+    the norm of the difference, divided by that of the float result. With `correct_bias`, biases
+    make up on the samples for what rounding shifts, as `cfx.quantize.correct_bias` does.
     `result.meta["left_in_float"]` lists all that stay float, with the reason."""
     names = [keep] if isinstance(keep, str) else list(keep)
     names += _without_config(graph_module, qconfig_mapping)
-    if max_error is None:
-        return _convert(graph_module, names)
-    if not max_error > 0:
+    if max_error is not None and not max_error > 0:
         raise ValueError(f"max_error must be above 0, such as 0.05; got {max_error!r}")
+    if max_error is None and not correct_bias:
+        return _convert(graph_module, names)
     if isinstance(samples, Sequence) and len(samples) == 0:
-        raise ValueError("max_error needs samples=[(input, ...), ...], inputs to measure with")
+        raise ValueError(f"{'correct_bias' if correct_bias else 'max_error'} needs "
+                         "samples=[(input, ...), ...], inputs to measure with")  # fmt: skip
+    if not isinstance(samples, (torch.Tensor, tuple)):
+        samples = list(samples)
 
     def convert(kept: list[str]) -> GraphModule:
-        return _convert(graph_module, kept)
+        converted = _convert(graph_module, kept)
+        if correct_bias:
+            converted = corrected(copy.deepcopy(graph_module), converted, samples)
+        return converted
 
+    if max_error is None:
+        return convert(names)
     return keep_within(graph_module, convert, names, samples, max_error)
 
 
@@ -207,6 +217,8 @@ def _without_config(gm: Any, mapping: Any) -> list[str]:
     """The calls that the mapping gives None."""
     if mapping is None or not isinstance(gm, GraphModule):
         return []
+    gm = copy.deepcopy(gm)
+    to_float(gm)  # rules are about the classes of the model, not about those that it was trained in
     modules = dict(gm.named_modules(remove_duplicate=False))
     found = find_qconfigs(gm, _mapping_of(mapping))
     return [node.name for node in gm.graph.nodes

@@ -274,6 +274,7 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->GuardsType, &guards_spec, NULL) < 0 ||
         add_type(module, &st->EntryType, &entry_spec, NULL) < 0 ||
         add_type(module, &st->ComparisonType, &comparison_spec, NULL) < 0 ||
+        add_type(module, &st->CorrectionType, &correction_spec, NULL) < 0 ||
         add_type(module, &st->ObserverType, &observer_spec, NULL) < 0 ||
         add_type(module, &st->RulesType, &rules_spec, NULL) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)

@@ -46,7 +46,8 @@
     X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)  \
     X(RecorderType) X(NumberType) X(SymbolType) X(number_functions) X(witness_class) X(int_class)  \
     X(float_class) X(symbol_classes) X(capture_torch) X(capture_describe) X(GuardsType) \
-    X(EntryType) X(ObserverType) X(RulesType) X(ComparisonType)
+    X(EntryType) X(ObserverType) X(RulesType) X(ComparisonType)                                \
+    X(CorrectionType)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \

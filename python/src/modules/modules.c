@@ -6,6 +6,8 @@
 #include "graph/graph_methods.h"
 #include "trace/trace.h"
 
+#include <cfx/embed/ops.h>
+
 static cfx_status failed(cfx_error *err)
 {
     return cfx_error_set(err, CFX_E_HOST, "Python raised an exception");
@@ -500,17 +502,50 @@ static PyObject *function_of(module_state *st, cfx_operator op)
     return found;
 }
 
-static PyObject *call_with(PyGraph *graph, PyObject *function, const cfx_value *args, size_t n)
+/* The first parameter that is passed by its name. */
+static size_t first_keyword(cfx_operator op)
 {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)n);
-    for (size_t i = 0; tuple && i < n; i++) {
+    cfx_schema_param param;
+    size_t i = 0;
+    while (cfx_operator_param(op, i, &param) && !param.keyword_only)
+        i++;
+    return i;
+}
+
+/* {name: argument} of the arguments from the k-th on. */
+static PyObject *keywords_of(PyGraph *graph, cfx_operator op, const cfx_value *args, size_t k,
+                             size_t n)
+{
+    cfx_schema_param param;
+    PyObject *keywords = PyDict_New();
+    for (; keywords && k < n && cfx_operator_param(op, k, &param); k++) {
+        PyObject *name = PyUnicode_FromStringAndSize(param.name.text, (Py_ssize_t)param.name.size);
+        PyObject *arg = name ? value_to_py(graph, args[k]) : NULL;
+        if (!arg || PyDict_SetItem(keywords, name, arg) < 0)
+            Py_CLEAR(keywords);
+        Py_XDECREF(arg);
+        Py_XDECREF(name);
+    }
+    return keywords;
+}
+
+static PyObject *call_with(PyGraph *graph, cfx_operator op, PyObject *function,
+                           const cfx_value *args, size_t n)
+{
+    const size_t first = first_keyword(op);
+    const size_t places = n < first ? n : first;
+    PyObject *tuple = PyTuple_New((Py_ssize_t)places);
+    for (size_t i = 0; tuple && i < places; i++) {
         PyObject *arg = value_to_py(graph, args[i]);
         if (arg)
             PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, arg);
         else
             Py_CLEAR(tuple);
     }
-    PyObject *result = tuple ? PyObject_CallObject(function, tuple) : NULL;
+    PyObject *keywords = tuple && places < n ? keywords_of(graph, op, args, places, n) : NULL;
+    PyObject *result = tuple && (keywords || places == n)
+                           ? PyObject_Call(function, tuple, keywords) : NULL;
+    Py_XDECREF(keywords);
     Py_XDECREF(tuple);
     return result;
 }
@@ -521,7 +556,7 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     module_view *tree = ctx;
     PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
     PyObject *function = graph ? function_of(tree->st, op) : NULL;
-    PyObject *result = function ? call_with((PyGraph *)graph, function, args, n) : NULL;
+    PyObject *result = function ? call_with((PyGraph *)graph, op, function, args, n) : NULL;
     cfx_value v = result ? to_value(tree, g, result) : cfx_value_invalid();
     if (v.kind == CFX_KIND_INVALID && !PyErr_Occurred())
         cfx_error_set(err, CFX_E_UNSUPPORTED, "the operator '%s' is not loaded",

@@ -1,13 +1,16 @@
 /* comparison.c - cfx._core.Comparison: the layers of two graphs, and how far their values are
- * apart. Tensors of torch, numpy and whatever has DLPack are looked at where they are. */
+ * apart; and cfx._core.Correction: what the biases of the second lack. Tensors of torch, numpy and
+ * whatever has DLPack are looked at where they are. */
 #include "transform/comparison.h"
 
 #include <cfx/compare.h>
+#include <cfx/correct.h>
 
 typedef struct PyComparison {
     PyObject_HEAD
-    cfx_comparison *c;
-    PyObject *graphs;  /* a pair: they keep the nodes */
+    cfx_comparison *c;  /* of a Comparison */
+    cfx_correction *k;  /* of a Correction */
+    PyObject *graphs;   /* a pair: they keep the nodes */
 } PyComparison;
 
 static module_state *state_of_self(const PyComparison *self)
@@ -15,24 +18,29 @@ static module_state *state_of_self(const PyComparison *self)
     return state_of(Py_TYPE((PyObject *)self));
 }
 
-/* Comparison(a, b): see cfx_comparison_new. */
+/* Comparison(a, b), Correction(a, b): see cfx_comparison_new, cfx_correction_new. */
 static PyObject *comparison_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const module_state *st = state_of(type);
+    const bool corrects = type == (PyTypeObject *)st->CorrectionType;
+    const char *const name = corrects ? "Correction" : "Comparison";
     cfx_error err = {0};
     PyObject *a, *b;
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "OO:Comparison", &a, &b))
+    if (!PyArg_UnpackTuple(args, name, 2, 2, &a, &b))
         return NULL;
     if (!is_graph(st, a) || !is_graph(st, b))
-        return PyErr_Format(PyExc_TypeError, "Comparison() needs two Graphs");
+        return PyErr_Format(PyExc_TypeError, "%s() needs two Graphs", name);
+    cfx_graph *const graphs[] = {((PyGraph *)a)->g, ((PyGraph *)b)->g};
     PyComparison *self = (PyComparison *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
     self->graphs = PyTuple_Pack(2, a, b);
-    if (self->graphs)
-        self->c = cfx_comparison_new(((PyGraph *)a)->g, ((PyGraph *)b)->g, NULL, &err);
-    if (self->c)
+    if (self->graphs && corrects)
+        self->k = cfx_correction_new(graphs[0], graphs[1], NULL, &err);
+    else if (self->graphs)
+        self->c = cfx_comparison_new(graphs[0], graphs[1], NULL, &err);
+    if (self->c || self->k)
         return (PyObject *)self;
     const bool told = self->graphs == NULL;
     Py_DECREF(self);
@@ -57,6 +65,7 @@ static void comparison_dealloc(PyComparison *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     cfx_comparison_free(self->c);
+    cfx_correction_free(self->k);
     Py_CLEAR(self->graphs);
     type->tp_free(self);
     Py_DECREF(type);
@@ -64,13 +73,19 @@ static void comparison_dealloc(PyComparison *self)
 
 static PyObject *wrap(cfx_node *n) { return node_wrap(cfx_graph_binding(cfx_node_graph(n)), n); }
 
+static bool pair_at(const PyComparison *self, size_t i, cfx_node **a, cfx_node **b)
+{
+    return self->c ? cfx_comparison_pair(self->c, i, a, b)
+                   : cfx_correction_pair(self->k, i, a, b);
+}
+
 /* [(node of a, node of b)] */
 static PyObject *comparison_pairs(PyComparison *self, PyObject *unused)
 {
     cfx_node *a, *b;
     PyObject *pairs = PyList_New(0);
     (void)unused;
-    for (size_t i = 0; pairs && cfx_comparison_pair(self->c, i, &a, &b); i++) {
+    for (size_t i = 0; pairs && pair_at(self, i, &a, &b); i++) {
         PyObject *first = wrap(a);
         PyObject *second = first ? wrap(b) : NULL;
         PyObject *pair = second ? PyTuple_Pack(2, first, second) : NULL;
@@ -180,6 +195,77 @@ static PyObject *comparison_worst_own(PyComparison *self, PyObject *skip)
     return found ? Py_BuildValue("(sd)", row.name, row.own_error) : Py_NewRef(Py_None);
 }
 
+/* ---- corrections --------------------------------------------------------------------------- */
+
+/* expect(i, x): what the i-th layer of the float model gives. */
+static PyObject *correction_expect(PyComparison *self, PyObject *args)
+{
+    cfx_error err = {0};
+    arrays_seen seen = {0};
+    Py_ssize_t i;
+    PyObject *x;
+    if (!PyArg_ParseTuple(args, "nO:expect", &i, &x))
+        return NULL;
+    cfx_tensor *t = tensor_from_py(state_of_self(self), x, &seen);
+    if (!t)
+        return NULL;
+    const cfx_status status = cfx_correction_expect(self->k, i < 0 ? SIZE_MAX : (size_t)i, t, &err);
+    cfx_tensor_release(t);
+    return status == CFX_OK ? Py_NewRef(Py_None) : raise_cfx(&err);
+}
+
+/* meet(i, x): what is to be subtracted from what that of the quantized one gives; or None. */
+static PyObject *correction_meet(PyComparison *self, PyObject *args)
+{
+    module_state *st = state_of_self(self);
+    cfx_error err = {0};
+    arrays_seen seen = {0};
+    cfx_tensor *shift;
+    Py_ssize_t i;
+    PyObject *x;
+    if (!PyArg_ParseTuple(args, "nO:meet", &i, &x))
+        return NULL;
+    cfx_tensor *t = tensor_from_py(st, x, &seen);
+    if (!t)
+        return NULL;
+    const cfx_status status = cfx_correction_meet(self->k, i < 0 ? SIZE_MAX : (size_t)i, t, &shift,
+                                                  &err);
+    cfx_tensor_release(t);
+    if (status != CFX_OK)
+        return raise_cfx(&err);
+    PyObject *result = shift ? tensor_to_py(st, shift, ARRAY_TORCH) : Py_NewRef(Py_None);
+    cfx_tensor_release(shift);
+    return result;
+}
+
+/* finish(module): its biases, those of the second graph, less the mean shifts. */
+static PyObject *correction_finish(PyComparison *self, PyObject *module)
+{
+    cfx_error err = {0};
+    module_view view;
+    cfx_status status = CFX_E_HOST;
+    if (modules_over(state_of_self(self), module, &view))
+        status = cfx_correction_finish(self->k, &view.table, NULL, &err);
+    modules_done(&view);
+    if (PyErr_Occurred())
+        return NULL;
+    return status == CFX_OK ? Py_NewRef(Py_None) : raise_cfx(&err);
+}
+
+static PyMethodDef correction_methods[] = {
+    {"pairs", (PyCFunction)(void (*)(void))comparison_pairs, METH_NOARGS,
+     SIGNED("pairs($self, /)", "The layers that can be corrected: [(of the float graph, of the "
+                               "quantized one)].")},
+    {"expect", (PyCFunction)(void (*)(void))correction_expect, METH_VARARGS,
+     SIGNED("expect($self, i, x, /)", "What the i-th layer of the float model gives in a call.")},
+    {"meet", (PyCFunction)(void (*)(void))correction_meet, METH_VARARGS,
+     SIGNED("meet($self, i, x, /)", "What is to be subtracted from what that of the quantized one "
+                                    "gives; or None.")},
+    {"finish", (PyCFunction)(void (*)(void))correction_finish, METH_O,
+     SIGNED("finish($self, module, /)", "Gives the layers of the quantized graph new biases.")},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyMethodDef comparison_methods[] = {
     {"pairs", (PyCFunction)(void (*)(void))comparison_pairs, METH_NOARGS,
      SIGNED("pairs($self, /)", "The nodes that are compared: [(of the first graph, of the "
@@ -213,4 +299,22 @@ PyType_Spec comparison_spec = {
     .basicsize = sizeof(PyComparison),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .slots = comparison_slots,
+};
+
+static PyType_Slot correction_slots[] = {
+    {Py_tp_new, comparison_new},
+    {Py_tp_dealloc, comparison_dealloc},
+    {Py_tp_traverse, comparison_traverse},
+    {Py_tp_clear, comparison_clear},
+    {Py_tp_methods, correction_methods},
+    {Py_tp_doc, "Correction(a, b, /)\n--\n\nThe layers of a float graph and a quantized one, and "
+                "by how much the means of the second are off."},
+    {0, NULL},
+};
+
+PyType_Spec correction_spec = {
+    .name = "cfx._core.Correction",
+    .basicsize = sizeof(PyComparison),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = correction_slots,
 };

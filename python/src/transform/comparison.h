@@ -5,5 +5,6 @@
 #include "base/pycfx.h"
 
 extern PyType_Spec comparison_spec;
+extern PyType_Spec correction_spec;
 
 #endif

@@ -232,6 +232,79 @@ TEST(a_trial_compares_layers)
     cfx_scope_free(s);
 }
 
+/* ---- bias correction ------------------------------------------------------------------------ */
+
+/* The mean of each column. */
+static cfx_var means(cfx_scope *s, cfx_var x)
+{
+    return cfx_mean(s, x, .dim = cfx_ints(s, 0));
+}
+
+static cfx_var chain_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    x = cfx_relu(s, cfx_call_child(s, self, "fc1", x));
+    return cfx_call_child(s, self, "fc2", cfx_relu(s, cfx_call_child(s, self, "mid", x)));
+}
+
+static const cfx_class chain_class = {.name = "Chain", .forward = chain_forward};
+
+/* A layer without bias, and another that is not to be written to because it is shared. */
+static cfx_module *make_chain(cfx_scope *s)
+{
+    cfx_module *net = cfx_module_new(s, &chain_class);
+    cfx_module_add(s, net, "fc1", cfx_nn_linear(s, 6, 8));
+    cfx_module_add(s, net, "mid", cfx_nn_linear(s, 8, 8, .bias = cfx_v(false)));
+    cfx_module_add(s, net, "fc2", cfx_nn_linear(s, 8, 4));
+    if (net)
+        cfx_module_train(net, false);
+    return net;
+}
+
+static cfx_module *corrected(cfx_scope *s, cfx_module *net, cfx_module *q, cfx_var x)
+{
+    cfx_trial *t = cfx_trial_correct(s, net, q);
+    cfx_datum in = cfx_var_datum(s, x);
+    if (cfx_scope_ok(s))
+        cfx_trial_run(t, &in, 1, cfx_scope_err(s));
+    cfx_module *better = cfx_trial_corrected(s, t);
+    cfx_datum_release(in);
+    cfx_trial_free(t);
+    return better;
+}
+
+TEST(a_trial_corrects_biases)
+{
+    cfx_scope *s = new_scope();
+    cfx_module *net = cfx_trace(s, make_chain(s));
+    cfx_var x = cfx_add(s, data(s), cfx_v(2.0));
+    const cfx_quantize_options options = {.mode = CFX_QUANTIZE_WEIGHTS, .bits = 4};
+    cfx_module *prepared = cfx_quantize_prepare_at(CFX_HERE(s), net, options);
+    cfx_module *q = cfx_quantize_convert_at(CFX_HERE(s), prepared, NULL, 0, options);
+    cfx_module *better = corrected(s, net, q, x);
+    cfx_var y = cfx_call(s, net, x);
+    const double before = off(s, means(s, cfx_call(s, q, x)), means(s, y));
+    CHECK(before > 1e-3);
+    CHECK(off(s, means(s, cfx_call(s, better, x)), means(s, y)) < 1e-5);
+    CHECK(off(s, cfx_call(s, better, x), y) < off(s, cfx_call(s, q, x), y));
+    CHECK(off(s, means(s, cfx_call(s, q, x)), means(s, y)) == before);
+    CHECK(cfx_module_attribute(better, "mid.bias").kind == CFX_DATUM_TENSOR);
+    CHECK(cfx_module_attribute(better, "fc1.bias_corrected").kind == CFX_DATUM_INVALID);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
+TEST(correcting_needs_a_run_of_integers)
+{
+    cfx_scope *s = new_scope();
+    cfx_module *net = cfx_trace(s, make_chain(s));
+    fails(s, corrected(s, net, net, data(s)), CFX_E_VALUE, "no layer has weights");
+    cfx_trial *t = cfx_trial_new(s, net, net);
+    fails(s, cfx_trial_corrected(s, t), CFX_E_VALUE, "cfx_trial_correct has made");
+    cfx_trial_free(t);
+    fails(s, cfx_trial_correct(s, NULL, net), CFX_E_VALUE, "two captured modules");
+    cfx_scope_free(s);
+}
+
 /* ---- memory -------------------------------------------------------------------------------- */
 
 static void whole(cfx_scope *s, const cfx_allocator *a)
@@ -248,6 +321,7 @@ static void whole(cfx_scope *s, const cfx_allocator *a)
         cfx_trial_run(t, &in, 1, cfx_scope_err(s));
     cfx_datum_release(in);
     cfx_trial_free(t);
+    corrected(s, net, q, x);
 }
 
 TEST(memory_may_run_out_anywhere)

@@ -308,8 +308,33 @@ TEST(what_is_kept_stays_float)
     CHECK_INT_EQ(CFX_OK, convert(g, &q, &opts, NULL));
     CHECK_INT_EQ(2, left);  /* relu, and the layer that counts as one with it */
     CHECK_STR_EQ("x", read_by(g, "fc", 0));
-    CHECK_STR_EQ("relu", read_by(g, "view", 0));
+    CHECK_STR_EQ("fc", read_by(g, "relu", 0));
+    CHECK_STR_EQ("relu", read_by(g, "n", 0));
     CHECK(!isnan(fake_number(&tree, "fc.weight")));
+    cfx_graph_release(g);
+}
+
+TEST(what_reads_a_kept_call_in_integers_gets_integers)
+{
+    fake_tree tree = usual_tree();
+    fake_quantizer q = {.tree = &tree};
+    const cfx_qconfig config = usual_config();
+    const char *const keep[] = {"fc"};
+    const cfx_convert_options opts = {.keep = keep, .n_keep = 1};
+    cfx_graph *g = parsed("graph(): %x = placeholder[target=x]() %fc = call_module[target=fc](%x) "
+                          "%view = call_method[target=view](%fc, -1) "
+                          "%fc2 = call_module[target=fc2](%view) output((%fc2, %fc))", NULL, NULL);
+    fake_module(&tree, "fc2", "torch.nn.Linear", NULL);
+    fake_tensor(&tree, "fc2.weight", 2, 2);
+    CHECK_INT_EQ(CFX_OK, prepare(g, &q, &config, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, convert(g, &q, &opts, NULL));
+    const cfx_node *view = cfx_graph_find(g, "view"), *fc2 = cfx_graph_find(g, "fc2");
+    CHECK_STR_EQ("x", read_by(g, "fc", 0));
+    CHECK_INT_EQ(CFX_OPID_dequantize_per_tensor, cfx_node_operator(cfx_node_input(view, 0)));
+    CHECK_INT_EQ(CFX_OPID_dequantize_per_tensor, cfx_node_operator(cfx_node_input(fc2, 0)));
+    const cfx_node *output = cfx_graph_last(g);
+    CHECK_INT_EQ(CFX_OPID_dequantize_per_tensor, cfx_node_operator(cfx_node_input(output, 0)));
+    CHECK_STR_EQ("fc", cfx_node_name(cfx_node_input(output, 1), NULL));  /* not rounded */
     cfx_graph_release(g);
 }
 

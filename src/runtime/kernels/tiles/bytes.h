@@ -61,6 +61,8 @@ typedef struct cfxi_byte_tile {
     int64_t c_row;          /* in such elements */
     const uint8_t *other;   /* or NULL */
     int64_t other_row;
+    const int8_t *next;     /* what will be read soon: tiles of several rows bring it into the */
+    int64_t next_step;      /* second-level cache, so many bytes for each step; or 0 */
 } cfxi_byte_tile;
 
 typedef struct cfxi_bytes {

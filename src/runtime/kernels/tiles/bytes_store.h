@@ -101,6 +101,7 @@ INLINE void go_down(cfxi_byte_tile *t, int rows)
         t->a_sums += rows;
     if (t->end->adds)
         t->other += rows * t->other_row;
+    t->next += t->next_step * t->count * ((t->k + CFXI_STEP - 1) / CFXI_STEP);
 }
 
 /* The numbers of an end, as vectors. */

@@ -146,13 +146,17 @@ INLINE void sum(int rows, int panels, const cfxi_byte_tile *t)
         UNROLL for (int i = 0; i < rows; i++)
             sums[i][v] = first;
     }
+    const int8_t *next = t->next;
     for (int64_t q = 0; q < t->count; q++) {
         const uint8_t *a = t->a + t->a_at[q];
         const int8_t *b = t->b + t->b_at[q];
         for (int64_t p = 0; p < t->k; p += CFXI_STEP, a += CFXI_STEP, b += LINE) {
-            if (rows >= 4)  /* the machine itself reads ahead what is read in order */
+            if (rows >= 4) {  /* the machine itself reads ahead what is read in order */
                 UNROLL for (int v = 0; v < panels; v++)
                     __builtin_prefetch(b + v * t->b_panel + AHEAD * LINE);
+                __builtin_prefetch(next, 0, 2);
+                next += t->next_step;
+            }
             add_step(rows, width, sums, t, a, b);
         }
     }

@@ -9,7 +9,7 @@
 #define COLUMNS 64
 #define WIDE_ROWS 4
 #define MOST_ROWS 8
-#define FEW_ROWS 128
+#define FEW_ROWS 96
 #define FORMS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #include "weight_only_vector.h"
 #endif
