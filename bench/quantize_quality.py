@@ -137,8 +137,8 @@ def main():
     parser.add_argument("--small", action="store_true", help="few layers and small images")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    heads = ["model", "kind", "torch.ao", "cfx", "compiled", "corrected", "float bytes", "int8 bytes",
-             "smaller", "cfx run"]
+    heads = ["model", "kind", "torch.ao", "cfx", "compiled", "corrected", "float bytes",
+             "int8 bytes", "smaller", "cfx run"]
     with torch.no_grad():
         rows = [row_of(name, kind, options) for name in options.models.split(",")
                 for kind in options.kinds.split(",")]
