@@ -72,7 +72,8 @@ CFX_API bool cfx_comparison_row(cfx_comparison *c, size_t k, cfx_compared *out);
 /* The worst of what the first graph returns. False if nothing of that was compared. */
 CFX_API bool cfx_comparison_result(const cfx_comparison *c, cfx_closeness *out);
 /* The layer that adds the greatest error of its own, of those for which `skip` (may be NULL) is
- * false: the one to keep in float next. False if there is none. */
+ * false: the one to keep in float next. What is skipped is kept already: where its value is rounded
+ * all the same, those that read it as integers add that. False if there is none. */
 CFX_API bool cfx_comparison_worst_own(cfx_comparison *c, bool (*skip)(void *ctx, const char *name),
                                       void *ctx, cfx_compared *out);
 

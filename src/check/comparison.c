@@ -286,14 +286,32 @@ static bool sort(cfx_comparison *c)
     return c->is_sorted = true;
 }
 
-/* The noise of the worst input. */
-static double noise_before(const cfx_comparison *c, const cfxi_layer *layer)
+/* Layers that are passed over, if `skip` is not NULL. */
+typedef struct skipping {
+    bool (*skip)(void *ctx, const char *name);
+    void *ctx;
+    int deep;  /* how many of them in a row */
+} skipping;
+
+enum { SKIPPED_DEEP = 2 };  /* an observer, and what it observes */
+
+static bool skips(const skipping *s, const cfxi_layer *layer)
+{
+    return s->skip && s->skip(s->ctx, cfx_node_name(layer->head, NULL));
+}
+
+/* The noise of the worst input. One that is skipped stays float, and is rounded for those that read
+ * it: then it is that of its own inputs. */
+static double noise_before(const cfx_comparison *c, const cfxi_layer *layer, skipping s)
 {
     double worst = 0;
     for (uint32_t i = 0; i < layer->head->n_inputs; i++) {
         const cfxi_layer *from = cfxi_check_source(c, layer->head->inputs[i].def);
-        if (from && from != layer && has_values(from))
-            worst = fmax(worst, noise(from));
+        if (!from || from == layer || !has_values(from))
+            continue;
+        const bool through = s.deep > 0 && skips(&s, from);
+        const skipping next = {s.skip, s.ctx, s.deep - 1};
+        worst = fmax(worst, through ? noise_before(c, from, next) : noise(from));
     }
     return worst;
 }
@@ -337,9 +355,9 @@ static const char *operation_of(const cfxi_layer *layer)
     return op == CFX_OPID_NONE && layer->partner ? cfx_operator_name(layer->partner) : name;
 }
 
-static void fill(const cfx_comparison *c, const cfxi_layer *layer, cfx_compared *out)
+static void fill(const cfx_comparison *c, const cfxi_layer *layer, skipping s, cfx_compared *out)
 {
-    const double before = noise_before(c, layer);
+    const double before = noise_before(c, layer, s);
     *out = (cfx_compared){
         .name = cfx_node_name(layer->head, NULL),
         .partner = cfx_node_name(layer->b, NULL),
@@ -358,21 +376,22 @@ bool cfx_comparison_row(cfx_comparison *c, size_t k, cfx_compared *out)
 {
     if (!c || !sort(c) || k >= c->n_order)
         return false;
-    fill(c, layer_at(c, c->order[k]), out);
+    fill(c, layer_at(c, c->order[k]), (skipping){0}, out);
     return true;
 }
 
 bool cfx_comparison_worst_own(cfx_comparison *c, bool (*skip)(void *ctx, const char *name),
                               void *ctx, cfx_compared *out)
 {
+    const skipping s = {skip, ctx, SKIPPED_DEEP};
     bool found = false;
     cfx_compared row;
     for (size_t i = 0; c && i < c->layers.size; i++) {
         const cfxi_layer *layer = layer_at(c, i);
-        if (!has_values(layer) || !layer->is_quantized)
+        if (!has_values(layer) || !layer->is_quantized || skips(&s, layer))
             continue;
-        fill(c, layer, &row);
-        if ((found && row.own_error <= out->own_error) || (skip && skip(ctx, row.name)))
+        fill(c, layer, s, &row);
+        if (found && row.own_error <= out->own_error)
             continue;
         *out = row;
         found = true;

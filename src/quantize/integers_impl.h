@@ -8,7 +8,7 @@
  *     integers.c           the walk, what is quantized again, what is erased, the report
  *     integers_known.c     scales, constants, what is noted of values
  *     integers_move.c      operators that move or choose elements
- *     integers_product.c   linear, convolutions, matrix products
+ *     integers_product.c   linear, convolutions, matrix products, embeddings
  *     integers_sum.c       add, mul, means and average pools
  *     table.c              functions of one variable
  */

@@ -47,7 +47,7 @@ const cfxi_quantize_row *cfxi_quantize_find_row(cfx_operator op)
 /* ops.def has these rows side by side. */
 bool cfxi_quantize_is_quantized(cfx_operator op)
 {
-    return op >= CFX_OPID_quantize_per_tensor && op <= CFX_OPID_weight_linear;
+    return op >= CFX_OPID_quantize_per_tensor && op <= CFX_OPID_weight_embedding_bag;
 }
 
 /* ---- spellings ------------------------------------------------------------------------------ */

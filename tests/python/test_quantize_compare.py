@@ -148,6 +148,11 @@ def test_equalize_gains_many_decibels(net):
     before = compare(net, quantize(net, PER_TENSOR), data())
     after = compare(gm, quantize(gm, PER_TENSOR), data())
     assert after.result.sqnr > before.result.sqnr + 15
+    prepared = prepare_fx(net, PER_TENSOR, (data()[0],), equalize=True)
+    for x in data():
+        prepared(x)
+    assert compare(net, convert_fx(prepared), data()).result.sqnr == pytest.approx(
+        after.result.sqnr, abs=0.1)  # fmt: skip
     assert any(layer.advice == "use weights per channel, or equalize" for layer in before.layers)
 
 

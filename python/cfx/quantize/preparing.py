@@ -125,7 +125,7 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
 
 
 def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, training: bool,
-             every: bool | None) -> GraphModule:  # fmt: skip
+             every: bool | None, equalize: bool = False) -> GraphModule:  # fmt: skip
     config = _from_config(config, "PrepareCustomConfig")
     rules = rules_of(_mapping_of(mapping), config_of)
     captured = isinstance(model, GraphModule)
@@ -134,6 +134,8 @@ def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, trainin
         gm.graph._pass("functionalize", gm, {"same_dtypes": 1})
     if not training:
         gm.graph._pass("fuse_bn", gm)
+        if equalize:
+            gm.graph._pass("equalize", gm)
         if hasattr(gm, "_ask_for_no_gradients"):  # it was captured, and will run without them
             gm._ask_for_no_gradients()
     every = captured if every is None else every
@@ -149,8 +151,8 @@ def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, trainin
 
 def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
                prepare_custom_config: Any = None, _equalization_config: Any = None,
-               backend_config: Any = None, *,
-               every_spelling: bool | None = None) -> GraphModule:  # fmt: skip
+               backend_config: Any = None, *, every_spelling: bool | None = None,
+               equalize: bool = False) -> GraphModule:  # fmt: skip
     """Returns a copy of the model with observers where values become integers: run it on some
     inputs, then convert it with `convert_fx`. Batch-norms that are training are not folded.
 
@@ -158,11 +160,12 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
     `cfx.symbolic_trace`), whose graph is used. `qconfig_mapping` is PyTorch's or ours. Observers
     stand where PyTorch's FX mode puts them; tensors of integers or truth values among the
     `example_inputs` are not observed, nor what is reshaped of them. With `every_spelling`, which
-    is the default for a GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is.
+    is the default for a GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is. With
+    `equalize` the channels of consecutive layers are evened out first, for weights with one scale.
     `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
     the reason."""
     return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config, False,
-                    every_spelling)  # fmt: skip
+                    every_spelling, equalize)  # fmt: skip
 
 
 def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
