@@ -159,13 +159,13 @@ $(PY_BUILD)/%.o: %.c $(B)/flags.stamp | $(MADE) $(B)/include.stamp
 	$(compile)
 endif
 
-# What runs once for each model that is captured or loaded is compiled for size: it is a sixth of
-# the library. Observers are not: they see every element.
+# What runs once for each model that is captured or loaded is compiled for size: it is a fifth of
+# the library. Observers are not: they see every element; nor is what each run of a plan does.
 SMALL := script/world script/evaluate dim analysis match lower guard format runtime/kernels/python \
-	quantize
+	quantize plan
 ifeq ($(B),build)
 $(SMALL:%=$(B)/src/%/%.o): CFLAGS += -Os
-$(B)/src/quantize/observe%.o: CFLAGS += -O2
+$(B)/src/quantize/observe%.o $(B)/src/plan/plan_run.o: CFLAGS += -O2
 endif
 
 # What is compiled while these run finds the library in them.

@@ -288,6 +288,25 @@ typedef cfx_status cli_call_fn(void *ctx, const cfx_datum *inputs, size_t n, cfx
 cfx_status cli_calls_each(const cli_calls *c, const cfx_graph *g, cli_call_fn *fn, void *ctx,
                           cfx_error *err);
 
+/* ---- what a quantized model computes in float (quantized.c) --------------------------------- */
+
+/* Calls that stay float, with the reason. All zero: none. */
+typedef struct cli_left cli_left;
+typedef struct cli_lefts {
+    const cfx_module *model;  /* for the classes of modules; or NULL */
+    cli_left *items;
+    size_t n;
+    bool nomem;
+} cli_lefts;
+
+/* Notes a call; a later reason replaces an earlier one. */
+void cli_lefts_note(cli_lefts *all, const cfx_node *n, const char *why);
+/* Prints what computes in integers when the model runs, and what does not: what was noted, and
+ * what is found now. `why_product` is the reason for products that nothing else is known of. */
+cfx_status cli_lefts_print(cli_lefts *all, cfx_module *quantized, const char *why_product,
+                           cfx_error *err);
+void cli_lefts_free(cli_lefts *all);
+
 /* ---- models in C (model.c) ----------------------------------------------------------------- */
 
 /* A model whose source is C: `cfx_module *cfx_model(cfx_scope *s)` makes it. */

@@ -49,9 +49,7 @@ typedef struct work {
     char *names[MOST_KEPT];       /* of layers that were found, owned */
     size_t n_names;
     size_t done;                  /* calls */
-    cfx_buffer left;              /* what stays float, as prepared, */
-    cfx_buffer kept;              /* and as converted last */
-    bool converting;
+    cli_lefts left;               /* what stays float */
     cfx_module *prepared;
     cfx_module *quantized;
     cfx_trial *trial;
@@ -205,8 +203,6 @@ static cfx_status correct(work *w, cfx_error *err)
 
 static cfx_status convert(work *w, cfx_error *err)
 {
-    w->converting = true;
-    w->kept.size = 0;
     w->quantized = cfx_quantize_convert_at(here(w), w->prepared, w->keep, w->n_keep, w->options);
     if (!w->quantized)
         return scope_error(w, err);
@@ -268,6 +264,7 @@ static cfx_status reach_error(work *w, cfx_error *err)
 
 static cfx_status quantize(work *w, cfx_error *err)
 {
+    w->left.model = w->in.module;
     w->prepared = cfx_quantize_prepare_at(here(w), w->in.module, w->options);
     if (!w->prepared)
         return scope_error(w, err);
@@ -354,9 +351,6 @@ static cfx_status report(const work *w, cfx_error *err)
     const bool json = w->args->values[Q_JSON] != NULL;
     if (!json && !w->args->values[Q_REPORT])
         return CFX_OK;
-    if (!json)
-        printf("%.*s%.*s", (int)w->left.size, w->left.size ? w->left.data : "", (int)w->kept.size,
-               w->kept.size ? w->kept.data : "");
     return cfx_comparison_print(cfx_trial_comparison(w->trial),
                                 json ? CFX_COMPARISON_JSON : CFX_COMPARISON_TABLE, cli_width(), 0,
                                 cli_stdout(), err);
@@ -364,14 +358,20 @@ static cfx_status report(const work *w, cfx_error *err)
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-/* "in float: softmax: there is no integer form of this call" */
 static void note_left(void *ctx, const cfx_node *n, const char *why)
 {
-    work *w = ctx;
-    cfx_buffer *to = w->converting ? &w->kept : &w->left;
-    const char *const words[] = {"in float: ", cfx_node_name(n, NULL), ": ", why, "\n"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        cfx_buffer_append(to, words[i], strlen(words[i]));
+    cli_lefts_note(&((work *)ctx)->left, n, why);
+}
+
+/* What is in integers, and what stays float. */
+static cfx_status print_left(work *w, cfx_error *err)
+{
+    static const char *const why[] = {"what it reads is not quantized",
+                                      "--mode dynamic is for linear layers",
+                                      "--mode weights is for linear layers"};
+    return w->args->values[Q_JSON] ? CFX_OK
+                                   : cli_lefts_print(&w->left, w->quantized, why[w->options.mode],
+                                                     err);
 }
 
 static cfx_status check_input(const work *w, cfx_error *err)
@@ -396,6 +396,8 @@ static cfx_status do_work(work *w, cfx_error *err)
         status = quantize(w, err);
     if (status == CFX_OK && w->args->values[Q_OUTPUT])
         status = save(w, err);
+    if (status == CFX_OK)
+        status = print_left(w, err);
     return status == CFX_OK ? report(w, err) : status;
 }
 
@@ -408,8 +410,6 @@ static int cmd_quantize(const cli_args *args)
         return code;
     w.has_calls = args->values[Q_CALIBRATE] != NULL;
     w.options.left = note_left;
-    cfx_buffer_init(&w.left, NULL);
-    cfx_buffer_init(&w.kept, NULL);
     w.options.ctx = &w;
     cli_watch_interrupts();
     if (!cli_open(&w.in, args->file))
@@ -419,8 +419,7 @@ static int cmd_quantize(const cli_args *args)
     cfx_trial_free(w.trial);
     cli_calls_close(&w.calls);
     cli_close(&w.in);
-    cfx_buffer_free(&w.left);
-    cfx_buffer_free(&w.kept);
+    cli_lefts_free(&w.left);
     while (w.n_names > 0)
         free(w.names[--w.n_names]);
     return code;

@@ -220,7 +220,8 @@ typedef struct cfx_quantize_host {
                        cfx_error *err);
     /* The scale and zero point of what it has observed, floating values: a FLOAT and an INT for one
      * pair, else tensors (float32, int64). CFX_E_VALUE if it has observed nothing,
-     * CFX_E_UNSUPPORTED if there are no integers for what it has observed: it was not finite. */
+     * CFX_E_UNSUPPORTED if there are no integers for what it has observed: it was not finite;
+     * CFX_E_TYPE if that were integers or truth values, which stay as they are. */
     cfx_status (*scales)(void *ctx, cfx_graph *g, const char *path, cfx_value *scale,
                          cfx_value *zero, cfx_error *err);
     /* Replaces the layer at `path` by one for training that quantizes its weights, with an observer

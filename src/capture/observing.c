@@ -28,6 +28,7 @@ static cfxi_observing *observing_new(const cfx_quantize_spec *spec, const cfx_al
         return NULL;
     }
     w->allocator = allocator;
+    w->whole = false;
     atomic_init(&w->refs, 1);
     w->observer = cfx_observer_new(spec, allocator, err);
     if (w->observer)
@@ -43,6 +44,11 @@ cfx_status cfxi_capture_observing_see(cfxi_observing *w, cfx_datum value, cfx_er
     if (value.kind != CFX_DATUM_TENSOR || kind == CFX_OBSERVE_NOTHING ||
         kind == CFX_OBSERVE_FIXED || kind == CFX_OBSERVE_EACH_RUN)
         return CFX_OK;
+    const cfx_dtype dtype = cfx_tensor_dtype(value.as.tensor);
+    if (dtype == CFX_DTYPE_BOOL || cfx_dtype_is_integer(dtype)) {
+        w->whole = true;
+        return CFX_OK;
+    }
     return cfx_observer_observe(w->observer, value.as.tensor, err);
 }
 
@@ -129,6 +135,8 @@ static cfx_status scales(void *ctx, cfx_graph *g, const char *path, cfx_value *s
     cfx_tensor *z = NULL;
     if (!w)
         return no_observer(path, err);
+    if (w->whole)
+        return cfx_error_set(err, CFX_E_TYPE, "it has observed integers");
     if (cfx_observer_not_finite(w->observer) > 0)
         return cfx_error_set(err, CFX_E_UNSUPPORTED, "it has observed values that are not "
                              "finite: %lld of %lld",

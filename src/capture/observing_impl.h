@@ -14,6 +14,7 @@ struct cfxi_observing {
     atomic_int refs;
     const cfx_allocator *allocator;
     cfx_observer *observer;
+    bool whole;  /* it was shown integers or truth values, which stay so */
 };
 
 /* What preparing and converting ask of the modules below `root`, which it borrows. */

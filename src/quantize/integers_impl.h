@@ -8,7 +8,7 @@
  *     integers.c           the walk, what is quantized again, what is erased, the report
  *     integers_known.c     scales, constants, what is noted of values
  *     integers_move.c      operators that move or choose elements
- *     integers_product.c   linear, convolutions, matrix products
+ *     integers_product.c   linear, convolutions, matrix products, embeddings
  *     integers_sum.c       add, mul, means and average pools
  *     table.c              functions of one variable
  */
@@ -143,5 +143,10 @@ cfx_status cfxi_quantize_make_table(cfxi_integers *job, cfx_node *n, const cfxi_
 cfx_status cfxi_quantize_pull(cfxi_integers *job);
 /* Whether the row copies elements, and no more of them than it reads. */
 bool cfxi_quantize_copies(cfx_operator op);
+/* Whether the row's result are elements of its first argument, in another order or shape: it works
+ * on integers as on floats. (integers_move.c) */
+bool cfxi_quantize_moves(cfx_operator op);
+/* Whether the row computes each element alone: of one tensor, it becomes a table. (table.c) */
+bool cfxi_quantize_is_elementwise(cfx_operator op);
 
 #endif

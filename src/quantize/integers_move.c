@@ -92,6 +92,7 @@ static const uint8_t rows[CFX_OPERATOR_COUNT] = {
     [CFX_OPID_getattr] = SIZES,
 };
 
+bool cfxi_quantize_moves(cfx_operator op) { return rows[op] & MOVES; }
 bool cfxi_quantize_copies(cfx_operator op) { return rows[op] & COPIES; }
 
 /* ---- single rows ---------------------------------------------------------------------------- */
@@ -273,6 +274,13 @@ static cfx_status read_sizes(cfxi_integers *job, cfx_node *n)
     return cfx_node_replace_input(n, x.as.node, cfx_value_node(real.integers), job->err);
 }
 
+/* What asks for the type of numbers gets that of the numbers, which nobody computes for it. */
+static cfx_status read_dtype(cfxi_integers *job, cfx_node *n)
+{
+    job->changed = true;
+    return cfx_node_replace_uses(n, cfx_value_dtype(CFX_DTYPE_FLOAT32), NULL, NULL, NULL, job->err);
+}
+
 cfx_status cfxi_quantize_move(cfxi_integers *job, cfx_node *n, cfx_operator op)
 {
     cfxi_real real;
@@ -283,6 +291,9 @@ cfx_status cfxi_quantize_move(cfxi_integers *job, cfx_node *n, cfx_operator op)
         return CFX_OK;
     if (op == CFX_OPID_getitem && first.kind == CFXI_REAL_LIST)
         return take_item(job, n, &first);
+    if (op == CFX_OPID_getattr && first.kind == CFXI_REAL_INTEGERS &&
+        is_text(cfx_node_arg(n, 1), "dtype"))
+        return read_dtype(job, n);
     if (!common(job, n, &real) || (op != CFX_OPID_relu && !is_usual(n, op)))
         return CFX_OK;
     if (op == CFX_OPID_relu)

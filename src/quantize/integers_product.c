@@ -1,4 +1,4 @@
-/* integers_product.c - linear layers, convolutions and matrix products of integers.
+/* integers_product.c - linear layers, convolutions, matrix products and embeddings of integers.
  *
  *     before                                          after
  *     %x = dequantize_per_tensor(%q, 0.5, 3, ...)     %y = integer_linear(%q, 0.5, 3, %w, %ws, %wz,
@@ -8,7 +8,8 @@
  *     %y = quantize_per_tensor(%relu, 0.25, 128, 0, 255, uint8)
  *
  * A product whose result is not quantized gives floats. A linear layer whose input is rounded with
- * a scale that each run chooses becomes dynamic_linear, one with a float input weight_linear.
+ * a scale that each run chooses becomes dynamic_linear, one with a float input weight_linear. An
+ * embedding becomes weight_embedding.
  */
 #include "integers_impl.h"
 
@@ -115,16 +116,22 @@ static cfx_status dynamic_linear(cfxi_integers *job, cfx_node *n, const cfxi_rea
                                                                 args, sizeof args / sizeof *args));
 }
 
-/* int4 weights stay packed. */
+/* int4 weights stay packed: the tensor that is read, and the length of its rows then. */
+static cfx_value stored(const weights *w, cfx_value *size)
+{
+    const bool packed = cfxi_quantize_is_row(w->integers, CFX_OPID_unpack_int4);
+    *size = packed ? cfx_node_arg(w->integers, 1) : cfx_value_int(0);
+    return packed ? cfx_node_arg(w->integers, 0) : cfx_value_node(w->integers);
+}
+
 static cfx_status weight_linear(cfxi_integers *job, cfx_node *n, cfx_value x, const weights *w,
                                 cfx_value bias)
 {
     const cfxi_end end = {.last = NULL};
-    const bool packed = cfxi_quantize_is_row(w->integers, CFX_OPID_unpack_int4);
-    const cfx_value args[] = {
-        x, packed ? cfx_node_arg(w->integers, 0) : cfx_value_node(w->integers), w->scale, w->zero,
-        or_none(bias), cfx_value_int(w->group),
-        packed ? cfx_node_arg(w->integers, 1) : cfx_value_int(0)};
+    cfx_value size;
+    const cfx_value weight = stored(w, &size);
+    const cfx_value args[] = {x, weight, w->scale, w->zero, or_none(bias),
+                              cfx_value_int(w->group), size};
     return cfxi_quantize_finish(job, n, &end, cfxi_quantize_add(job, n, CFX_OPID_weight_linear,
                                                                 args, sizeof args / sizeof *args));
 }
@@ -292,6 +299,64 @@ static cfx_status visit_conv(cfxi_integers *job, cfx_node *n, cfx_operator op)
                                                                 args, 11 + CFXI_END_ARGS));
 }
 
+/* ---- embeddings ----------------------------------------------------------------------------- */
+
+static cfx_value or_default(cfx_value v, cfx_value missing)
+{
+    return v.kind == CFX_KIND_INVALID ? missing : v;
+}
+
+/* Whether of a tuple only the first item is read. */
+static bool gives_first(const cfx_node *n)
+{
+    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
+        if (!cfxi_quantize_is_row(use->user, CFX_OPID_getitem) ||
+            !cfx_value_equal(cfx_node_arg(use->user, 1), cfx_value_int(0)))
+            return false;
+    return true;
+}
+
+static cfx_status weight_bag(cfxi_integers *job, cfx_node *n, const weights *w)
+{
+    cfx_value size;
+    const cfx_value weight = stored(w, &size);
+    const cfx_value args[] = {
+        cfx_node_arg(n, 1), or_none(cfx_node_arg(n, 2)), weight, w->scale, w->zero,
+        cfx_value_int(w->group), size, or_default(cfx_node_arg(n, 4), cfx_value_int(0)),
+        or_none(cfx_node_arg(n, 6)), or_default(cfx_node_arg(n, 7), cfx_value_bool(false)),
+        or_none(cfx_node_arg(n, 8))};
+    cfx_node *made = cfxi_quantize_add(job, n, CFX_OPID_weight_embedding_bag, args,
+                                       sizeof args / sizeof *args);
+    if (!made)
+        return job->err->status;
+    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
+        CFX_TRY(cfxi_quantize_replace(job, cfx_use_user(use), made));
+    return CFX_OK;
+}
+
+/* Rows of a table, or bags of them: only those that are asked for become floats. */
+static cfx_status visit_embedding(cfxi_integers *job, cfx_node *n, bool bag)
+{
+    weights w;
+    cfx_value size;
+    const cfxi_real real = cfxi_quantize_real_of(job, cfx_node_arg(n, 0));
+    if (real.kind == CFXI_REAL_UNKNOWN)
+        return CFX_OK;
+    if (!are_weights(&real, 0, 2) || !cfxi_quantize_is_constant(job, real.integers))
+        return cfxi_quantize_stays(job, n, no_weights);
+    if (bag && !gives_first(n))
+        return cfxi_quantize_stays(job, n, "more of its results are used than the rows");
+    CFX_TRY(take_weights(job, n, &real, &w));
+    if (bag)
+        return weight_bag(job, n, &w);
+    const cfx_value weight = stored(&w, &size);
+    const cfxi_end end = {.last = NULL};
+    const cfx_value args[] = {cfx_node_arg(n, 1), weight, w.scale, w.zero, cfx_value_int(w.group),
+                              size};
+    return cfxi_quantize_finish(job, n, &end, cfxi_quantize_add(job, n, CFX_OPID_weight_embedding,
+                                                                args, sizeof args / sizeof *args));
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 cfx_status cfxi_quantize_product(cfxi_integers *job, cfx_node *n, cfx_operator op)
@@ -310,6 +375,9 @@ cfx_status cfxi_quantize_product(cfxi_integers *job, cfx_node *n, cfx_operator o
     case CFX_OPID_conv3d:
     case CFX_OPID_convolution:
         return visit_conv(job, n, op);
+    case CFX_OPID_embedding:
+    case CFX_OPID_embedding_bag:
+        return visit_embedding(job, n, op == CFX_OPID_embedding_bag);
     default:
         return CFX_OK;
     }

@@ -1,5 +1,4 @@
-/* patterns.c - which calls can be quantized, which count as one, and which give no
- * tensors of floats.
+/* patterns.c - which calls can be quantized, and which count as one.
  *
  * A node is looked at once: its operator, its row of quantize.def, its configuration. A head and
  * its tail (fusions.def) are one if the tail is the head's only user; in training a layer and its
@@ -48,7 +47,7 @@ const cfxi_quantize_row *cfxi_quantize_find_row(cfx_operator op)
 /* ops.def has these rows side by side. */
 bool cfxi_quantize_is_quantized(cfx_operator op)
 {
-    return op >= CFX_OPID_quantize_per_tensor && op <= CFX_OPID_weight_linear;
+    return op >= CFX_OPID_quantize_per_tensor && op <= CFX_OPID_weight_embedding_bag;
 }
 
 /* ---- spellings ------------------------------------------------------------------------------ */
@@ -86,74 +85,6 @@ cfx_status cfxi_quantize_is_spelled(const cfx_node *n, const cfx_module_tree *mo
     const char *spelling = cfxi_ops_node_spelling(n);
     *is = spelling && has_word(words, spelling, strcspn(spelling, " ("));
     return CFX_OK;
-}
-
-/* ---- what is no tensor of floats ------------------------------------------------------------ */
-
-/* Those that ask something of each element. */
-static const cfx_operator tests[] = {
-    CFX_OPID_eq, CFX_OPID_ne, CFX_OPID_lt, CFX_OPID_le, CFX_OPID_gt, CFX_OPID_ge,
-    CFX_OPID_logical_and, CFX_OPID_logical_or, CFX_OPID_logical_xor, CFX_OPID_logical_not,
-    CFX_OPID_isnan, CFX_OPID_isinf, CFX_OPID_isfinite, CFX_OPID_argmax, CFX_OPID_argmin};
-
-static bool all_inputs_are_numbers(const cfxi_prepare *p, const cfx_node *n)
-{
-    for (uint32_t i = 0; i < n->n_inputs; i++) {
-        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n->inputs[i].def);
-        if (!f || !f->number)
-            return false;
-    }
-    return n->n_inputs > 0;
-}
-
-static bool is_tensor_attribute(cfx_value name)
-{
-    static const char *const tensors[] = {"T", "mT", "H", "mH", "data", "grad", "real", "imag"};
-    const char *text = cfx_value_text(name, NULL);
-    for (size_t i = 0; text && i < sizeof tensors / sizeof *tensors; i++)
-        if (strcmp(text, tensors[i]) == 0)
-            return true;
-    return text == NULL;
-}
-
-/* Whether the value is certainly not a tensor: a size, a number, a tuple of them. */
-static bool is_number(const cfxi_prepare *p, const cfx_node *n, cfx_operator op)
-{
-    cfx_schema_param result, first;
-    if (n->op == CFX_OP_PLACEHOLDER)
-        return cfxi_base_pointers_get(&p->numbers, n) != NULL;
-    if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
-        return false;
-    if (op == CFX_OPID_getattr)
-        return !is_tensor_attribute(cfx_node_arg(n, 1));
-    if (op == CFX_OPID_size)
-        return true;
-    if (!cfx_operator_result(op, 0, &result))
-        return n->op == CFX_OP_CALL_FUNCTION && all_inputs_are_numbers(p, n);
-    if (strncmp(result.type, "Tensor", 6) != 0 && strncmp(result.type, "Any", 3) != 0)
-        return true;
-    const bool takes_one = cfx_operator_param(op, 0, &first) &&
-                           (strncmp(first.type, "Tensor", 6) == 0 ||
-                            strncmp(first.type, "Any", 3) == 0);
-    return takes_one && n->op == CFX_OP_CALL_FUNCTION && all_inputs_are_numbers(p, n);
-}
-
-/* Whether the value is certainly a tensor of integers or truth values. */
-static bool is_whole(const cfxi_prepare *p, const cfx_node *n, cfx_operator op)
-{
-    if (n->op == CFX_OP_PLACEHOLDER)
-        return cfxi_base_pointers_get(&p->wholes, n) != NULL;
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        if (op == tests[i])
-            return true;
-    const cfxi_quantize_row *row = cfxi_quantize_find_row(op);
-    const bool moves = (row && row->role == CFXI_QUANTIZE_SHARE) || op == CFX_OPID_getitem ||
-                       op == CFX_OPID_expand || op == CFX_OPID_expand_as ||
-                       op == CFX_OPID_select || op == CFX_OPID_masked_fill;
-    if (!moves || n->n_inputs == 0)
-        return false;
-    const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n->inputs[0].def);
-    return f && f->whole;
 }
 
 /* ---- regions -------------------------------------------------------------------------------- */
@@ -376,8 +307,8 @@ static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
 {
     cfxi_quantize_facts f = {.row = NULL};
     CFX_TRY(cfx_node_operator_of(n, p->modules, &f.op, p->err));
-    f.number = is_number(p, n, f.op);
-    f.whole = is_whole(p, n, f.op);
+    f.number = cfxi_quantize_is_number(p, n, f.op);
+    f.whole = cfxi_quantize_is_whole(p, n, f.op, f.number);
     const cfx_operator op = f.op;
     f.op = functional(op);
     f.product = p->opts->every_spelling && cfxi_quantize_is_layer(p, n, f.op);

@@ -14,6 +14,7 @@
  * Needs: the modules, and a host that makes observers. Keeps: names, order and locations of all
  * nodes; in training the batch-norms that layers learn with go. Linear in nodes and edges.
  */
+#include "integers_impl.h"
 #include "prepare_impl.h"
 
 /* ---- observers ------------------------------------------------------------------------------ */
@@ -329,13 +330,7 @@ static cfx_status drop_norm(cfxi_prepare *p, cfx_node *n, const cfxi_quantize_fa
     return cfx_graph_erase(p->g, f->norm, p->err);
 }
 
-/* ---- the graph ------------------------------------------------------------------------------ */
-
-static void report(const cfxi_prepare *p, const cfx_node *n, const char *why)
-{
-    if (p->opts->left)
-        p->opts->left(p->opts->ctx, n, why);
-}
+/* ---- a node --------------------------------------------------------------------------------- */
 
 /* What the later calls of a chain read besides the call before them. */
 static cfx_status prepare_tail(cfxi_prepare *p, cfx_node *n, const cfxi_quantize_facts *f)
@@ -355,15 +350,9 @@ static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
     if (!found || !found->config || (found->row && (found->number || found->whole)))
         return CFX_OK;
     const cfxi_quantize_facts f = *found;
-    bool quietly = true;
-    const char *why = f.row ? cfxi_quantize_refusal(p, &f, &quietly)
-                            : p->opts->backend ? "the backend config does not have this call"
-                                               : "there is no integer form of this call";
-    if (why) {
-        if (!quietly || (!f.row && !f.number && !f.whole && f.config->activation.observer))
-            report(p, n, why);
+    bool quietly;
+    if (!f.row || cfxi_quantize_refusal(p, &f, &quietly))
         return CFX_OK;
-    }
     if (f.product)
         CFX_TRY(cfxi_quantize_make_layer(p, n));
     CFX_TRY(observe_weights(p, n, &f));
@@ -374,6 +363,100 @@ static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
     CFX_TRY(observe_inputs(p, n, &f));
     return observe_result(p, n, &f);
 }
+
+/* ---- what stays float ----------------------------------------------------------------------- */
+
+/* Whether a node computes from floats, and does not only move them. */
+static bool computes(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f)
+{
+    if (f->number || f->whole || n->n_users == 0 || cfxi_quantize_moves(f->op))
+        return false;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const cfxi_quantize_facts *g = cfxi_quantize_facts_of(p, n->inputs[i].def);
+        if (!g || (!g->number && !g->whole))
+            return true;
+    }
+    return false;
+}
+
+enum { MOST_MOVES = 32 };  /* behind each other, so that the time for all nodes is linear */
+
+/* The one input of a node that is not a number; NULL if there are more or none. */
+static const cfx_node *only_tensor(const cfxi_prepare *p, const cfx_node *n)
+{
+    const cfx_node *only = NULL;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n->inputs[i].def);
+        if (f && f->number)
+            continue;
+        if (only)
+            return NULL;
+        only = n->inputs[i].def;
+    }
+    return only;
+}
+
+/* Whether a value is observed, perhaps before it was moved. */
+static bool was_observed(const cfxi_prepare *p, const cfx_node *n)
+{
+    for (int i = 0; i < MOST_MOVES; i++) {
+        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n);
+        if (observed(p, n))
+            return true;
+        if (!f || !cfxi_quantize_moves(f->op) || n->n_inputs == 0)
+            return false;
+        n = n->inputs[0].def;
+    }
+    return false;
+}
+
+/* Whether all that read a node observe it, perhaps after one has moved it. */
+static bool is_observed(const cfxi_prepare *p, const cfx_node *n)
+{
+    const cfx_node *user = cfxi_quantize_only_user(n);
+    for (int i = 0; i < MOST_MOVES && user && !observed(p, user); i++) {
+        const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, user);
+        if (!f || !cfxi_quantize_moves(f->op))
+            return false;
+        n = user;
+        user = cfxi_quantize_only_user(n);
+    }
+    for (const cfx_use *u = cfx_node_first_use(n); u; u = cfx_use_next(u))
+        if (!observed(p, cfx_use_user(u)))
+            return false;
+    return n->n_users > 0;
+}
+
+/* Why a node stays float that has a configuration and no row; NULL if nobody would mind. */
+static const char *no_row(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f)
+{
+    const cfx_quantize_spec *x = &f->config->activation;
+    if (x->observer == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(x) || !computes(p, n, f))
+        return NULL;
+    if (p->opts->backend)
+        return "the backend config does not have this call";
+    if (cfxi_quantize_find_row(f->op))
+        return "PyTorch's FX mode leaves this spelling in float; the option every_spelling doesn't";
+    const cfx_node *only = cfxi_quantize_is_elementwise(f->op) ? only_tensor(p, n) : NULL;
+    if (!only)
+        return "there is no integer form of this call";
+    if (was_observed(p, only) && is_observed(p, n))
+        return NULL;  /* it becomes a table */
+    return "its input or its result stays float";
+}
+
+static void report(const cfxi_prepare *p, const cfx_node *n)
+{
+    const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n);
+    bool quietly = false;
+    if (!f || !f->config || f->is_tail || (f->row && (f->number || f->whole)))
+        return;
+    const char *why = f->row ? cfxi_quantize_refusal(p, f, &quietly) : no_row(p, n, f);
+    if (why && !quietly)
+        p->opts->left(p->opts->ctx, n, why);
+}
+
+/* ---- the graph ------------------------------------------------------------------------------ */
 
 static bool has_place(const size_t *places, size_t n, size_t place)
 {
@@ -434,6 +517,9 @@ static cfx_status prepare_graph(cfx_graph *g, void *ctx, cfx_error *err)
     for (size_t i = 0; status == CFX_OK && i < nodes.size; i++)
         if (!cfxi_ir_node_erased(((cfx_node **)nodes.data)[i]))
             status = prepare_node(p, ((cfx_node **)nodes.data)[i]);
+    for (size_t i = 0; status == CFX_OK && p->opts->left && i < nodes.size; i++)
+        if (!cfxi_ir_node_erased(((cfx_node **)nodes.data)[i]))
+            report(p, ((cfx_node **)nodes.data)[i]);
     cfx_iter_end(&hold);
     cfxi_base_vec_free(&nodes, sizeof(cfx_node *), p->allocator);
     forget(p);

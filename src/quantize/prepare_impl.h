@@ -37,7 +37,7 @@ typedef struct cfxi_quantize_facts {
     cfx_operator op;                /* never the in-place one */
     bool is_tail;                   /* another node's tail or norm */
     bool number;                    /* its value is not a tensor */
-    bool whole;                     /* it is a tensor of integers or truth values */
+    bool whole;                     /* it is of integers or truth values: a tensor, or a number */
     size_t kind;                    /* the number of what it calls, in the backend */
     const struct cfxi_quantize_pattern *pattern;  /* of the backend, or NULL */
     cfx_node *head;                 /* of a tail: the first call */
@@ -87,6 +87,13 @@ static inline cfxi_quantize_facts *cfxi_quantize_facts_of(const cfxi_prepare *p,
 {
     return cfxi_base_map_find(&p->facts, n, sizeof(cfxi_quantize_facts));
 }
+
+/* ---- what is not a tensor of floats (whole_values.c) ---------------------------------------- */
+
+/* Whether the value is certainly not a tensor: a size, a number, a tuple of them. */
+bool cfxi_quantize_is_number(const cfxi_prepare *p, const cfx_node *n, cfx_operator op);
+/* Whether the value, which is a number or not, is certainly of integers or truth values. */
+bool cfxi_quantize_is_whole(const cfxi_prepare *p, const cfx_node *n, cfx_operator op, bool number);
 
 /* ---- products with matrices of the model (matrices.c) -------------------------------------- */
 

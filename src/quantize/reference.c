@@ -111,20 +111,20 @@ static cfx_status keep_users(cfxi_convert *c, cfx_node *n, const char *why)
 }
 
 /* What cannot be quantized with what its observer has seen: a weight that is computed, for which
- * nothing ran; a branch that never ran; infinite values, which have no integers. */
+ * nothing ran; a branch that never ran; infinite values, which have no integers; integers. */
 static cfx_status no_scale(cfxi_convert *c, cfx_node *n, cfx_status status, const cfx_error *why)
 {
     cfx_node *value = observed_value(n);
     if (status == CFX_E_VALUE && is_weight(n))
         return keep_users(c, n, why->message);
-    if (value && (status == CFX_E_UNSUPPORTED ||
+    if (value && (status == CFX_E_UNSUPPORTED || status == CFX_E_TYPE ||
                   (status == CFX_E_VALUE && cfx_graph_parent(c->g)))) {
         if (status == CFX_E_UNSUPPORTED && c->bad.status == CFX_OK)
             cfx_error_set(&c->bad, CFX_E_VALUE, "the observer '%.60s' of '%.60s': %.100s",
                           cfxi_quantize_path(n), cfx_node_name(value, NULL), why->message);
         if (!cfxi_base_pointers_set(&c->unscaled, n, n, c->allocator))
             return cfxi_base_nomem(c->err);
-        return cfxi_quantize_keep(c, value, why->message);
+        return cfxi_quantize_keep(c, value, status == CFX_E_TYPE ? NULL : why->message);
     }
     if (status == CFX_E_VALUE)
         return cfx_error_set(c->err, status, "the observer '%.80s' of '%.80s': %.140s",
@@ -132,6 +132,16 @@ static cfx_status no_scale(cfxi_convert *c, cfx_node *n, cfx_status status, cons
                              why->message);
     *c->err = *why;
     return cfxi_base_failed(c->err, status);
+}
+
+/* A mask of the least float, which stands for -inf, has a scale by which all else becomes 0. */
+static cfx_status check_scale(cfx_value scale, cfx_error *err)
+{
+    static const double most = 1e27;
+    if (scale.kind != CFX_KIND_FLOAT || !(scale.as.f > most))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_UNSUPPORTED, "it has observed values that stand for infinity: "
+                         "with a scale of %.1e all others would be 0", scale.as.f);
 }
 
 static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantize_spec *spec)
@@ -149,11 +159,13 @@ static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantiz
         return keep_users(c, n, "its weights are computed; only stored ones have groups");
     if (!is_static(spec))
         return CFX_OK;
-    c->n_static += !weight;
     cfx_status status = c->host->scales(c->host->ctx, c->g, cfxi_quantize_path(n), &scale, &zero,
                                         &why);
+    if (status == CFX_OK)
+        status = check_scale(scale, &why);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
+    c->n_static += !weight && status != CFX_E_TYPE;
     c->n_seen += !weight && status == CFX_OK;
     return status == CFX_OK ? CFX_OK : no_scale(c, n, status, &why);
 }
@@ -479,8 +491,8 @@ cfx_status cfx_graph_convert(cfx_graph *g, const cfx_module_tree *modules,
     if (status == CFX_OK)
         status = look_at_graph(g, &c, c.err);
     if (status == CFX_OK && c.n_observers == 0)
-        status = cfx_error_set(c.err, CFX_E_VALUE, "the graph has no observers: prepare it first "
-                               "(prepare_fx), and run it on some inputs");
+        status = cfx_error_set(c.err, CFX_E_VALUE, "the graph has no observers: it is not "
+                               "prepared, or nothing in it can be quantized as its rules say");
     if (status == CFX_OK && c.n_static > 0 && c.n_seen == 0 && c.bad.status != CFX_OK) {
         *c.err = c.bad;
         status = c.bad.status;

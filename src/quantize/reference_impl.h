@@ -35,7 +35,7 @@ typedef struct cfxi_weight {
 /* A copy of a path at the end of a list of them. (reference.c) */
 cfx_status cfxi_quantize_push_path(cfxi_convert *c, cfxi_vec *paths, const char *path);
 
-/* Lets a node stay float, and tells why. (reference_keep.c) */
+/* Lets a node stay as it is, and tells why, unless that is NULL. (reference_keep.c) */
 cfx_status cfxi_quantize_keep(cfxi_convert *c, cfx_node *n, const char *why);
 /* Whether a call is in integers: it is not kept, and its result is observed, or that of the ReLU
  * that counts as one with it. Only before its observers are converted. (reference_keep.c) */

@@ -12,7 +12,7 @@ cfx_status cfxi_quantize_keep(cfxi_convert *c, cfx_node *n, const char *why)
 {
     if (cfxi_base_pointers_get(&c->kept, n))
         return CFX_OK;
-    if (c->opts->left)
+    if (c->opts->left && why)
         c->opts->left(c->opts->ctx, n, why);
     return cfxi_base_pointers_set(&c->kept, n, n, c->allocator) ? CFX_OK : cfxi_base_nomem(c->err);
 }

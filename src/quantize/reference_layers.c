@@ -13,7 +13,8 @@
 
 #define F "torch.nn.functional."
 
-/* The function of a layer: after the input, weight and bias it takes these attributes. */
+/* The function of a layer: after the input, weight and bias it takes these attributes; with a dot,
+ * what is passed to the layer. */
 typedef struct layer {
     cfx_operator op;
     const char *function;
@@ -34,8 +35,11 @@ static const layer layers[] = {
      "stride padding output_padding groups dilation", true},
     {CFX_OPID_embedding, F "embedding",
      "padding_idx max_norm norm_type scale_grad_by_freq sparse", false},
+    {CFX_OPID_embedding_bag, F "embedding_bag",
+     ".offsets max_norm norm_type scale_grad_by_freq mode sparse .per_sample_weights "
+     "include_last_offset padding_idx", false},
 };
-enum { MOST_ATTRIBUTES = 5, MOST_ARGS = MOST_ATTRIBUTES + 3 };
+enum { MOST_ATTRIBUTES = 9, MOST_ARGS = MOST_ATTRIBUTES + 3 };
 
 static const layer *layer_of(cfx_operator op)
 {
@@ -64,12 +68,25 @@ static bool attribute_is(cfxi_convert *c, const char *path, const char *name, co
     return is;
 }
 
+/* What is passed to the layer, by place or name; None if nothing is. */
+static cfx_value passed(const cfx_node *n, size_t place, const char *name)
+{
+    size_t count;
+    const cfx_value *kwargs = cfx_value_items(cfx_node_kwargs(n), &count);
+    if (place < cfx_node_num_args(n))
+        return cfx_node_arg(n, place);
+    for (size_t i = 0; i + 1 < count; i += 2)
+        if (strcmp(cfx_value_text(kwargs[i], NULL), name) == 0)
+            return kwargs[i + 1];
+    return cfx_value_none();
+}
+
 const char *cfxi_quantize_layer_refusal(cfxi_convert *c, const cfx_node *n, cfx_operator op)
 {
     const char *path = cfxi_quantize_path(n);
     if (!layer_of(op))
         return "its weights have no reference form";
-    if (cfx_node_num_inputs(n) != 1)
+    if (cfx_node_num_inputs(n) != 1 && op != CFX_OPID_embedding_bag)
         return "it is called with more than one tensor";
     if (!attribute_is(c, path, "padding_mode", "zeros"))
         return "its padding is not of zeros";
@@ -94,16 +111,16 @@ static cfx_value bias_of(cfxi_convert *c, cfx_node *n, const char *path)
 static size_t arguments(cfxi_convert *c, cfx_node *n, const layer *l, const char *path,
                         cfx_node *weight, cfx_value args[MOST_ARGS])
 {
-    size_t count = 0;
+    size_t count = 0, place = 0;
     char name[32];
-    args[count++] = cfx_value_node(cfx_node_input(n, 0));
+    args[count++] = passed(n, place++, "input");
     args[count++] = cfx_value_node(weight);
     if (l->bias)
         args[count++] = bias_of(c, n, path);
     for (const char *at = l->attributes; *at;) {
         const size_t size = strcspn(at, " ");
         snprintf(name, sizeof name, "%.*s", (int)size, at);
-        args[count++] = attribute(c, path, name);
+        args[count++] = *name == '.' ? passed(n, place++, name + 1) : attribute(c, path, name);
         at += size + (at[size] == ' ');
     }
     return count;

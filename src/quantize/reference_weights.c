@@ -62,6 +62,17 @@ static cfx_value compute(cfxi_convert *c, cfx_operator op, const cfx_value *args
 
 static bool is_int4(const cfx_quantize_spec *spec) { return spec->low >= -8 && spec->high <= 7; }
 
+/* Integers of 0..15 are stored as those of -8..7: how much less they become. */
+static int64_t make_int4(cfx_quantize_spec *spec)
+{
+    const bool is = spec->dtype == CFX_DTYPE_UINT8 && spec->high <= 15;
+    const int64_t less = is ? 8 : 0;
+    spec->low -= less;
+    spec->high -= less;
+    spec->dtype = is ? CFX_DTYPE_INT8 : spec->dtype;
+    return less;
+}
+
 /* Elements 0, 2, 4, ... or 1, 3, 5, ... of each row, the lower half of each. */
 static cfx_value halves(cfxi_convert *c, cfx_value q, int64_t from)
 {
@@ -399,8 +410,19 @@ static cfx_status scales_of(cfxi_convert *c, const char *weight, const char *obs
     return status;
 }
 
+/* A zero point, or a tensor of them, `less` less. */
+static cfx_value lowered(cfxi_convert *c, cfx_value zero, int64_t less)
+{
+    const cfx_value args[] = {zero, cfx_value_int(less)};
+    if (less == 0 || zero.kind == CFX_KIND_INT)
+        return zero.kind == CFX_KIND_INT ? cfx_value_int(zero.as.i - less) : zero;
+    const cfx_value v = compute(c, CFX_OPID_sub, args, 2);
+    cfx_value_discard(c->g, zero);
+    return v;
+}
+
 static cfx_status store_weight(cfxi_convert *c, cfxi_stored *s, const char *observer,
-                               cfx_value weight, bool look)
+                               cfx_value weight, bool look, int64_t less)
 {
     cfx_value scale = cfx_value_invalid(), zero = cfx_value_invalid();
     if (cfxi_quantize_is_half(&s->spec))
@@ -408,7 +430,10 @@ static cfx_status store_weight(cfxi_convert *c, cfxi_stored *s, const char *obse
     if (look)
         CFX_TRY(c->host->look(c->host->ctx, c->g, observer, weight, c->err));
     CFX_TRY(scales_of(c, s->base, observer, &scale, &zero));
-    const cfx_status status = store_integers(c, s, weight, scale, zero);
+    zero = lowered(c, zero, less);
+    const cfx_status status = zero.kind == CFX_KIND_INVALID
+                                  ? cfxi_base_failed(c->err, c->err->status)
+                                  : store_integers(c, s, weight, scale, zero);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
     return status;
@@ -420,11 +445,12 @@ cfx_node *cfxi_quantize_weight(cfxi_convert *c, cfx_node *n, cfxi_weight weight,
     cfx_quantize_spec spec;
     if (c->host->spec(c->host->ctx, observer, &spec, c->err) != CFX_OK)
         return NULL;
+    const int64_t less = make_int4(&spec);
     cfxi_stored *s = find_stored(c, weight, &spec);
     if (!s) {
         const cfx_value v = value_of(c, weight);
         s = v.kind != CFX_KIND_INVALID ? add_stored(c, weight, &spec) : NULL;
-        const cfx_status status = s ? store_weight(c, s, observer, v, look) : CFX_E_NOMEM;
+        const cfx_status status = s ? store_weight(c, s, observer, v, look, less) : CFX_E_NOMEM;
         cfx_value_discard(c->g, v);
         if (status != CFX_OK)
             return NULL;

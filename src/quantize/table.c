@@ -22,7 +22,7 @@ static const char no_quantize[] = "its result is not quantized";
 
 /* ---- what is a function --------------------------------------------------------------------- */
 
-static bool is_elementwise(cfx_operator op)
+bool cfxi_quantize_is_elementwise(cfx_operator op)
 {
     const unsigned flags = cfx_operator_flags(op);
     return op != CFX_OPID_NONE && flags & CFX_OPERATOR_ELEMENTWISE &&
@@ -75,7 +75,7 @@ cfx_status cfxi_quantize_function(cfxi_integers *job, cfx_node *n, cfx_operator 
     size_t count;
     cfxi_real real = {.kind = CFXI_REAL_FUNCTION, .steps = 1, .why = no_quantize};
     const cfx_value *args = cfx_value_items(cfx_node_args(n), &count);
-    if (!is_elementwise(op))
+    if (!cfxi_quantize_is_elementwise(op))
         return CFX_OK;
     for (size_t i = 0; i < count; i++) {
         if (args[i].kind == CFX_KIND_NODE ? !add_argument(job, args[i].as.node, &real)

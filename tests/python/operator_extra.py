@@ -405,4 +405,6 @@ ELSEWHERE = {
                      "choose_qparams_per_token_asymmetric", "unpack_int4", "weight_linear",
                      "dynamic_linear"),
                     "test_quantized_rows.py: bit by bit"),
+    **dict.fromkeys(("weight_embedding", "weight_embedding_bag"),
+                    "test_quantize_embeddings.py: bit by bit"),
 }

@@ -1,6 +1,7 @@
 """cfx.quantize.compare, the pass equalize, and cfx quantize on files of Python."""
 import json
 import math
+import math
 import subprocess
 
 import pytest
@@ -179,6 +180,42 @@ def test_the_command_does_as_python(net, tmp_path):
     want, got = (torch.cat([m(x) for x in data()]) for m in (net, quantized))
     assert sqnr(want, got) == pytest.approx(result["sqnr"], abs=0.5)
     assert "fc.weight_int8" in dict(quantized.named_buffers())
+
+
+@pytest.mark.skipif(not (BUILD / "cfx").exists(), reason="needs make")
+def test_the_command_says_what_stays_float(tmp_path):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+            self.attention = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+            self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(4) for _ in range(6))
+
+        def forward(self, x):
+            y = torch.nn.functional.gelu(self.a(x)) / math.sqrt(x.shape[-1])
+            y = self.attention(y, y, y, need_weights=False)[0]
+            for norm in self.norms:
+                y = norm(self.b(y)) + x
+            return y
+
+    model, x = Net().eval(), torch.randn(1, 3, 4)
+    cfx.save(cfx.capture(model, x), tmp_path / "net.cfx")
+    cfx.save_tensor(x, tmp_path / "x.npy")
+
+    def quantize(*options):
+        return subprocess.run([BUILD / "cfx", "quantize", *options, "-o", "q.cfx", "net.cfx"],
+                              capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT,
+                              check=True).stdout.splitlines()[1:]  # fmt: skip
+
+    lines = quantize("--calibrate", "x.npy", "--keep", "a")
+    assert lines[0] == "in integers: 6 add, 6 linear"
+    assert any(line.startswith("in float:    1 Linear: it was asked to stay") for line in lines)
+    assert any(line.startswith("in float:    1 MultiheadAttention: there is no") for line in lines)
+    assert any(line.startswith("in float:    6 layer_norm: ") and line.endswith(" and 2 more)")
+               for line in lines)  # fmt: skip
+    lines = quantize("--mode", "dynamic")
+    assert lines[0] == "in integers: 7 dynamic_linear"
+    assert "--mode dynamic is for linear layers" in lines[1]
 
 
 def test_a_table_with_long_names_everywhere_fits_a_terminal():

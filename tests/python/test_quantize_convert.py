@@ -443,7 +443,7 @@ def test_errors_say_what_to_do():
     converted = convert_fx(prepared)
     with pytest.raises(ValueError, match="quantized already"):
         prepare_fx(converted, mapping, inputs)
-    with pytest.raises(ValueError, match="no observers"):
+    with pytest.raises(ValueError, match="is converted already"):
         convert_fx(converted)
     with pytest.raises(TypeError, match="QConfigMapping"):
         prepare_fx(model, 3, inputs)

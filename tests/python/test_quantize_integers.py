@@ -240,6 +240,16 @@ def test_what_stays_float_is_told():
         stays_float(3)
 
 
+def test_who_asks_for_the_type_gets_that_of_the_numbers():
+    gm = module(f"""q = quantize_per_tensor(%x, 0.5, 3, {U8})
+                    d = dequantize_per_tensor(%q, 0.5, 3, {U8})
+                    type = getattr(%d, "dtype")
+                    y = to(%x, %type)""")
+    assert rows(gm) == ["to"]  # nothing is dequantized for its type alone
+    x = torch.randn(3, 2)
+    assert torch.equal(cfx.compile(gm)(x), gm(x)) and gm(x).dtype == torch.float32
+
+
 def test_weights_are_shared_and_programs_of_other_files_are_integers_too(tmp_path):
     gm = module(f"""q = quantize_per_tensor(%x, 0.5, 3, {U8})
                     d = dequantize_per_tensor(%q, 0.5, 3, {U8})

@@ -122,21 +122,24 @@ def test_groups_are_of_matrices():
 
 
 class Masked(nn.Module):
-    def __init__(self):
+    def __init__(self, least=float("-inf")):
         super().__init__()
-        self.fc = nn.Linear(6, 6)
+        self.fc, self.least = nn.Linear(6, 6), least
 
     def forward(self, x):
         y = self.fc(x)
-        mask = torch.triu(torch.full((8, 8), float("-inf")), 1)
+        mask = torch.triu(torch.full((8, 8), self.least), 1)
         return torch.softmax(y @ y.t() + mask, -1) @ y
 
 
+@pytest.mark.parametrize("least, why", [(float("-inf"), "values that are not finite"),
+                                        (torch.finfo(torch.float32).min, "stand for infinity"),
+                                        (torch.finfo(torch.bfloat16).min / 4, "for infinity")])
 @pytest.mark.parametrize("door", ["module", "capture"])
-def test_masks_with_infinities_stay_float(door):
-    model, x = Masked().eval(), torch.randn(8, 6)
+def test_masks_with_infinities_stay_float(door, least, why):
+    model, x = Masked(least).eval(), torch.randn(8, 6)
     converted = convert_fx(calibrated(DOORS[door](model, x), x))
-    assert sum("not finite" in why for why in left(converted).values()) >= 1
+    assert sum(why in reason for reason in left(converted).values()) >= 1
     want = model(x)
     assert float((converted(x) - want).norm() / want.norm()) < 0.05
     torch.testing.assert_close(cfx.compile(converted)(x), converted(x), rtol=0, atol=0.1)
@@ -245,3 +248,69 @@ def test_a_model_that_asks_for_the_grad_mode_is_calibrated_without_gradients():
     assert float((converted(x) - want).norm() / want.norm()) < 0.1
     with torch.no_grad():
         assert torch.equal(converted(x), converted(x))
+
+
+# ---- what is left in float ----------------------------------------------------------------------
+
+
+class Moves(nn.Module):
+    """Moves, sizes, positions, functions that become tables, and three calls that stay float."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 8), nn.Linear(4, 4)
+        self.register_buffer("places", torch.arange(9))
+
+    def forward(self, x):
+        n = x.size(0)
+        mask = (torch.arange(n) + 1 > 0) & (self.places[:n].flip(0) >= 0)
+        x, y = self.a(x).chunk(2, -1)
+        x = self.b(F.gelu(x).roll(1, 0))
+        x = x.masked_fill(mask.unsqueeze(-1).expand(n, 4) == 0, 0.0)
+        return torch.cumprod(x - y, 0)
+
+
+@pytest.mark.parametrize("door", ["capture", "script"])
+def test_the_list_of_what_stays_float_has_no_moves_and_no_integers(door):
+    model, x = Moves().eval(), torch.randn(3, 4)
+    prepared = calibrated(DOORS[door](model, x), x)
+    assert sorted(left(prepared).values()) == ["there is no integer form of this call"] * 3
+    torch.testing.assert_close(convert_fx(prepared)(x), model(x), rtol=0, atol=0.2)
+
+
+def test_the_list_of_what_stays_float_says_why():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return torch.exp(self.fc(x)), F.relu(x @ x)
+
+    whys = left(calibrated(Net().eval(), torch.randn(4, 4)))
+    assert whys["exp"] == "its input or its result stays float"
+    assert "every_spelling" in whys["matmul"]
+
+
+class Positions(nn.Module):
+    """As models of transformers count them: integers that are added, and looked up."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.places, self.fc = nn.Embedding(9, 4), nn.Embedding(9, 4), nn.Linear(4, 4)
+
+    def forward(self, tokens):
+        count = torch.arange(tokens.shape[-1]) + 0
+        other = torch.where(tokens > 4, 1, 0) * 2 - tokens.clamp(max=1)
+        return self.fc(self.words(tokens) + self.places(count + (other * 0).long()))
+
+
+@pytest.mark.parametrize("source", ["cfx", "torch"])
+def test_integers_that_a_model_computes_are_not_observed(source):
+    from torch.ao import quantization as tq
+
+    tokens, model = torch.randint(0, 9, (2, 5)), Positions().eval()
+    rules = (tq if source == "torch" else quantize).get_default_qconfig_mapping()
+    prepared = calibrated(cfx.capture(model, tokens), tokens, rules)
+    assert not left(prepared)
+    torch.testing.assert_close(convert_fx(prepared)(tokens), model(tokens), rtol=0, atol=0.2)

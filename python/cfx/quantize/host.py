@@ -97,5 +97,5 @@ def _scales_of(observer: Any) -> Scales:
     if not bool(torch.isfinite(scale).all()):
         return None, "it has observed values that are not finite"
     if spec_of(observer).get("per", "tensor") == "tensor":
-        return float(scale), int(zero)
-    return scale.detach().to(torch.float32), zero.detach().to(torch.int64)
+        return float(scale), round(float(zero))
+    return scale.detach().to(torch.float32), zero.detach().round().to(torch.int64)

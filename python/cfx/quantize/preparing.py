@@ -248,6 +248,9 @@ def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
     if not isinstance(graph_module, GraphModule):
         raise TypeError("convert_fx takes what prepare_fx returned, got "
                         f"{type(graph_module).__name__}")  # fmt: skip
+    if graph_module.meta.get("quantization") == "converted":
+        raise ValueError("the model is converted already: convert_fx takes what prepare_fx "
+                         "returned")  # fmt: skip
     from torch.ao.quantization.fx import _decomposed  # noqa: F401  (registers the operators)
 
     gm = copy.deepcopy(graph_module)

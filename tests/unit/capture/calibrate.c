@@ -202,6 +202,32 @@ TEST(data_that_is_not_finite)
     cfx_scope_free(s);
 }
 
+static cfx_var masked(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var mask)
+{
+    cfx_var wide = cfx_reshape(s, mask, cfx_ints(s, 16, 1));
+    return cfx_mul(s, cfx_call_child(s, self, "fc", x), cfx_add(s, wide, cfx_v(1)));
+}
+
+TEST(integers_that_are_inputs_stay_so)
+{
+    static const cfx_class type = {.name = "Masked", .inputs = "x, mask", .forward2 = masked};
+    char names[200] = "";
+    cfx_scope *s = new_scope();
+    cfx_module *net = cfx_module_new(s, &type);
+    cfx_module_add(s, net, "fc", cfx_nn_linear(s, 6, 4));
+    cfx_module_train(net, false);
+    cfx_var x = data(s);
+    cfx_var mask = cfx_arange(s, cfx_v(16));
+    cfx_module *prepared = cfx_quantize_prepare(s, net);
+    cfx_var y = cfx_call(s, prepared, x, mask);
+    cfx_module *q = cfx_quantize_convert(s, prepared, .left = note, .ctx = names);
+    CHECK(off(s, cfx_call(s, q, x, mask), y) < 0.05);
+    CHECK_STR_EQ("", names);
+    CHECK_INT_EQ(3, count(q, "quantized_decomposed.quantize_per_tensor"));  /* x, fc and mul */
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
 /* ---- side by side -------------------------------------------------------------------------- */
 
 TEST(a_trial_compares_layers)

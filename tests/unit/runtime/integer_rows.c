@@ -473,6 +473,124 @@ TEST(int4_weights)
     cfx_runtime_free(rt);
 }
 
+/* ---- tables -------------------------------------------------------------------------------- */
+
+enum { TABLE_ROWS = 5 };
+
+typedef struct table {
+    int64_t length, group;  /* group 0: a scale for each row */
+    cfx_dtype dtype;
+    bool packed;
+    int zeros;              /* none, bytes at both ends of the type, 64 bits far outside */
+    layout l;
+} table;
+
+/* weight, weight_scale, weight_zero, group_size, size */
+static void put_table(const table *t, cfx_datum args[5])
+{
+    const int64_t sizes[] = {TABLE_ROWS, t->packed ? t->length / 2 + t->length % 2 : t->length};
+    const int64_t groups = t->group ? t->length / t->group + (t->length % t->group != 0) : 0;
+    const int64_t scales[] = {TABLE_ROWS, groups};
+    const size_t ndim = t->group ? 2 : 1;
+    cfx_tensor *zero = cfx_tensor_new(t->zeros == 2 ? CFX_DTYPE_INT64 : t->dtype, scales, ndim,
+                                      NULL, NULL);
+    for (int64_t i = 0, n = cfx_tensor_numel(zero); i < n; i++)
+        cfxi_tensor_store_int((cfx_dtype)zero->dtype,
+                              zero->data + i * (int64_t)cfxi_tensor_itemsize(zero),
+                              t->zeros == 2 ? (INT64_C(1) << 40) + i
+                                            : least(t->dtype) + (i % 2 ? 255 : 0));
+    args[0] = bytes(t->packed ? CFX_DTYPE_UINT8 : t->dtype, sizes, 2, t->l);
+    args[1] = made(CFX_DTYPE_FLOAT32, scales, ndim, t->l, 1, NULL, NULL);
+    args[2] = t->zeros ? cfx_datum_tensor(zero) : cfx_datum_none();
+    if (!t->zeros)
+        cfx_tensor_release(zero);
+    args[3] = cfx_datum_int(t->group);
+    args[4] = cfx_datum_int(t->packed ? t->length : 0);
+}
+
+/* The whole table as floats, by a loop. */
+static cfx_datum floats_of(const table *t, const cfx_datum args[5])
+{
+    const int64_t sizes[] = {TABLE_ROWS, t->length};
+    cfx_tensor *w = cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 2, NULL, NULL);
+    for (int64_t n = 0; n < TABLE_ROWS; n++)
+        for (int64_t k = 0; k < t->length; k++) {
+            const int64_t byte = int_at(args[0], (int64_t[]){n, t->packed ? k / 2 : k});
+            const int64_t bits = k % 2 ? byte >> 4 : byte & 15;
+            const int64_t code = !t->packed ? byte : bits < 8 ? bits : bits - 16;
+            const int64_t by[] = {n, t->group ? k / t->group : 0};
+            const int64_t zero = t->zeros ? int_at(args[2], by) : 0;
+            ((float *)cfx_tensor_data(w))[n * t->length + k] =
+                (float)((double)code - (double)zero) *
+                *(const float *)at(args[1].as.tensor, by);
+        }
+    return cfx_datum_tensor(w);
+}
+
+static bool same_bytes(cfx_datum x, cfx_datum y)
+{
+    return x.kind == CFX_DATUM_TENSOR && y.kind == CFX_DATUM_TENSOR &&
+           cfxi_tensor_numel(x.as.tensor) == cfxi_tensor_numel(y.as.tensor) &&
+           memcmp(x.as.tensor->data, y.as.tensor->data,
+                  (size_t)cfxi_tensor_numel(x.as.tensor) * sizeof(float)) == 0;
+}
+
+/* Rows, and bags of them, are those of the table as floats, to the last bit. */
+static void check_table(cfx_runtime *rt, const table *t)
+{
+    const cfx_datum none = cfx_datum_none(), no = cfx_datum_bool(false);
+    cfx_datum w[5];
+    put_table(t, w);
+    cfx_datum all = floats_of(t, w);
+    cfx_datum indices = made(CFX_DTYPE_INT32, (int64_t[]){7}, 1, GAPS, 0, NULL, NULL);
+    cfx_datum samples = made(CFX_DTYPE_FLOAT32, (int64_t[]){7}, 1, BACKWARD, 1, NULL, NULL);
+    cfx_datum offsets = made(CFX_DTYPE_INT32, (int64_t[]){3}, 1, DENSE, 0, NULL, NULL);
+    for (int64_t i = 0; i < 7; i++)
+        *(int32_t *)(void *)(indices.as.tensor->data + i * indices.as.tensor->stride[0]) =
+            (int32_t)(i * 3 % TABLE_ROWS);
+    memcpy(offsets.as.tensor->data, (int32_t[]){0, 4, 4}, 3 * sizeof(int32_t));
+    const cfx_datum rows[] = {indices, w[0], w[1], w[2], w[3], w[4]};
+    cfx_datum y = cfx_operator_run(rt, CFX_OPID_weight_embedding, rows, 6, NULL);
+    cfx_datum want = cfx_operator_run(rt, CFX_OPID_embedding, (cfx_datum[]){all, indices}, 2, NULL);
+    CHECK(same_bytes(y, want));
+    cfx_datum_release(want);
+    cfx_datum_release(y);
+    for (int64_t mode = 0; mode < 3; mode++) {
+        const cfx_datum by = mode == 0 ? samples : none;
+        const cfx_datum padding = t->zeros ? cfx_datum_int(-2) : none;
+        const cfx_datum bag[] = {indices, offsets, w[0], w[1], w[2], w[3], w[4],
+                                 cfx_datum_int(mode), by, no, padding};
+        const cfx_datum plain[] = {all, indices, offsets, no, cfx_datum_int(mode), no, by, no,
+                                   padding};
+        size_t n;
+        y = cfx_operator_run(rt, CFX_OPID_weight_embedding_bag, bag, 11, NULL);
+        want = cfx_operator_run(rt, CFX_OPID_embedding_bag, plain, 9, NULL);
+        CHECK(same_bytes(y, cfx_datum_items(want, &n)[0]));
+        cfx_datum_release(want);
+        cfx_datum_release(y);
+    }
+    drop((cfx_datum[]){all, indices, samples, offsets}, 4);
+    drop(w, 5);
+}
+
+TEST(tables)
+{
+    static const int64_t lengths[] = {1, 7, 16, 33, 300, 513};
+    cfx_runtime *rts[] = {
+        runtime(), cfx_runtime_new(&(cfx_runtime_options){.reference = true}, NULL)};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (unsigned kind = 0; kind < 144; kind++) {
+            const table t = {.length = lengths[i], .group = (int64_t[]){0, 6, 9}[kind / 48],
+                             .packed = kind % 3 == 2, .zeros = (int)(kind / 3 % 4) % 3,
+                             .dtype = kind % 3 == 1 ? CFX_DTYPE_UINT8 : CFX_DTYPE_INT8,
+                             .l = (layout)(kind / 12 % 4)};
+            check_table(rts[0], &t);
+            check_table(rts[1], &t);
+        }
+    cfx_runtime_free(rts[0]);
+    cfx_runtime_free(rts[1]);
+}
+
 /* What a call of dynamic_linear is made of, one by one. */
 TEST(dynamic_is_three_steps)
 {
@@ -566,6 +684,11 @@ TEST(sizes_with_names)
                "float32[N, 5]");
     check_text(CFX_OPID_weight_linear, "float16[N, 7];uint8[5, 4];float32[5, 2];None;None;4;7",
                "float16[N, 5]");
+    check_text(CFX_OPID_weight_embedding, "int64[N, M];uint8[K, 4];float32[K, 2];None;4;7",
+               "float32[N, M, 7]");
+    check_text(CFX_OPID_weight_embedding_bag,
+               "int64[N];int64[M];int8[K, 8];float32[K];None;0;0;1;None;True;None",
+               "float32[M - 1, 8]");
     check_text(CFX_OPID_unpack_int4, "uint8[N, 4];7", "int8[N, 7]");
     check_text(CFX_OPID_choose_qparams, "float32[N, M];0;255;0.1;uint8",
                "(float64[1], int64[1])");
@@ -596,6 +719,15 @@ TEST(what_is_refused)
                "uint8[2, 65794];0.1;3;int8[5, 65794];float32[5];None;None;0.2;0;0;2;uint8",
                "a sum of 65794 integers may exceed 32 bits; at most 65793 are summed up");
     check_text(CFX_OPID_integer_table, "uint8[N];uint8[255]", "'table' must have 256 elements");
+    check_text(CFX_OPID_weight_embedding, "float32[N];int8[5, 8];float32[5];None;0;0",
+               "'indices' to have one of the following scalar types: Long, Int");
+    check_text(CFX_OPID_weight_embedding, "int64[N];int8[5, 8];float32[4];None;0;0",
+               "'weight_scale' must have one element for each row");
+    check_text(CFX_OPID_weight_embedding, "int64[N];uint8[5, 8];float32[5];None;0;17",
+               "'weight' must have rows of 9 bytes");
+    check_text(CFX_OPID_weight_embedding_bag,
+               "int64[N];None;int8[5, 8];float32[5];None;0;0;1;None;False;None",
+               "offsets has to be a 1D Tensor");
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
@@ -604,7 +736,8 @@ static const char *const hungry[] = {"integer_linear", "dynamic_linear", "weight
                                      "quantize_per_channel", "dequantize_per_channel",
                                      "quantize_per_channel_group", "choose_qparams_per_token",
                                      "choose_qparams_per_token_asymmetric", "choose_qparams",
-                                     "integer_matmul"};
+                                     "integer_matmul", "weight_embedding",
+                                     "weight_embedding_bag"};
 
 static size_t put_hungry(cfx_operator op, cfx_datum *args, const cfx_allocator *a, cfx_error *err)
 {
@@ -615,6 +748,9 @@ static size_t put_hungry(cfx_operator op, cfx_datum *args, const cfx_allocator *
     cfx_datum pairs = made(CFX_DTYPE_FLOAT32, (int64_t[]){4, 2}, 2, DENSE, 1, a, err);
     cfx_datum zeros = made(CFX_DTYPE_INT8, sizes, 1, DENSE, 1, a, err);
     cfx_datum square = made(CFX_DTYPE_INT8, (int64_t[]){8, 3}, 2, DENSE, 1, a, err);
+    cfx_datum indices = made(CFX_DTYPE_INT32, sizes, 2, DENSE, 0, a, err);
+    if (indices.kind == CFX_DATUM_TENSOR)
+        memset(indices.as.tensor->data, 0, 32 * sizeof(int32_t));
     const cfx_datum none = cfx_datum_none(), zero = cfx_datum_int(0), most = cfx_datum_int(127);
     const cfx_datum f = cfx_datum_float(0.1), int8 = cfx_datum_dtype(CFX_DTYPE_INT8);
     const struct { cfx_operator op; size_t n; cfx_datum args[12]; } calls[] = {
@@ -629,6 +765,9 @@ static size_t put_hungry(cfx_operator op, cfx_datum *args, const cfx_allocator *
         {CFX_OPID_choose_qparams_per_token, 2, {x, int8}},
         {CFX_OPID_choose_qparams_per_token_asymmetric, 2, {x, int8}},
         {CFX_OPID_choose_qparams, 5, {x, zero, most, f, int8}},
+        {CFX_OPID_weight_embedding, 6, {indices, q, scales, none, zero, zero}},
+        {CFX_OPID_weight_embedding_bag, 11, {indices, none, q, scales, none, zero, zero, zero, none,
+                                             cfx_datum_bool(false), none}},
         {CFX_OPID_integer_matmul, 11, {q, f, zero, square, f, zero, f, zero, zero, most, int8}},
     };
     size_t n = 0;
@@ -636,7 +775,7 @@ static size_t put_hungry(cfx_operator op, cfx_datum *args, const cfx_allocator *
         if (calls[i].op == op)
             for (n = 0; n < calls[i].n; n++)
                 args[n] = cfx_datum_retain(calls[i].args[n]);
-    drop((cfx_datum[]){x, q, scales, pairs, zeros, square}, 6);
+    drop((cfx_datum[]){x, q, scales, pairs, zeros, square, indices}, 7);
     return n;
 }
 

@@ -1,7 +1,5 @@
 /* embedding_bag.c - sums, means or maxima of rows of a table. */
-#include "runtime/kernels/reduce/reduce_impl.h"
-
-#include <math.h>
+#include "bags.h"
 
 /* (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
  * include_last_offset, padding_idx) -> (rows, bag of each index, sizes of bags, where the maxima
@@ -72,19 +70,34 @@ cfx_status cfxi_rule_embedding_bag(cfxi_call *c)
     return cfxi_rt_result(c, 3, index, mode == MAX ? rows : sizes, mode == MAX ? 2 : 1);
 }
 
+enum { BLOCK = 256 };  /* columns that are added up together */
+
 typedef struct bags {
     cfxi_call *c;
     const cfx_tensor *weight;
+    cfxi_index_row_fn *row;  /* or NULL: `weight` has elements */
+    const void *table;
     const int64_t *indices;
     const int64_t *offsets;  /* or NULL: each bag has `length` */
     const double *samples;
     int64_t length;
+    int64_t n;         /* bags */
     int64_t count;     /* of indices */
     int64_t mode;
     int64_t padding;   /* -1: none */
-    double *sum;       /* one row */
-    int64_t *where;
 } bags;
+
+static int64_t begin_of(const bags *b, int64_t bag)
+{
+    return b->offsets ? b->offsets[bag] : bag * b->length;
+}
+
+static int64_t end_of(const bags *b, int64_t bag)
+{
+    if (!b->offsets)
+        return (bag + 1) * b->length;
+    return bag + 1 == b->n && !cfxi_rt_bool(b->c, LAST) ? b->count : b->offsets[bag + 1];
+}
 
 static void put_index(cfx_tensor *t, int64_t at, int64_t value)
 {
@@ -92,88 +105,128 @@ static void put_index(cfx_tensor *t, int64_t at, int64_t value)
                           value);
 }
 
-/* Sums of float32 need not ask for the type of each element. */
-static bool has_floats(const bags *b)
+/* ---- one bag ------------------------------------------------------------------------------- */
+
+/* Some columns of a bag. */
+typedef struct piece {
+    int64_t from, n;
+    int64_t seen;  /* rows */
+    double sum[BLOCK];
+    int64_t where[BLOCK];
+} piece;
+
+static void take_greater(piece *p, int64_t k, double x, int64_t row)
 {
-    return b->mode != MAX && b->weight->dtype == CFX_DTYPE_FLOAT32 && b->weight->stride[1] == 4;
+    if (p->seen == 0 || x > p->sum[k]) {
+        p->sum[k] = x;
+        p->where[k] = row;
+    }
 }
 
-static void add_row(bags *b, int64_t i, int64_t seen)
+/* Those of a row. Float32 need not ask for the type of each element. */
+static void add_row(const bags *b, int64_t i, piece *p)
 {
+    float room[BLOCK];
     const cfx_tensor *w = b->weight;
-    const char *row = w->data + b->indices[i] * w->stride[0];
-    double by = b->samples ? b->samples[i] : 1;
-    if (has_floats(b)) {
-        const float *x = (const float *)(const void *)row;
-        for (int64_t k = 0; k < w->size[1]; k++)
-            b->sum[k] += by * (double)x[k];
+    const int64_t at = b->indices[i];
+    const char *row = b->row ? NULL : w->data + at * w->stride[0] + p->from * w->stride[1];
+    const bool floats = b->row || (w->dtype == CFX_DTYPE_FLOAT32 && w->stride[1] == sizeof(float));
+    const float *x = b->row ? room : (const float *)(const void *)row;
+    const double by = b->samples ? b->samples[i] : 1;
+    if (b->row)
+        b->row(b->table, at, p->from, p->n, room);
+    if (floats && b->mode != MAX) {
+        for (int64_t k = 0; k < p->n; k++)
+            p->sum[k] += by * (double)x[k];
         return;
     }
-    for (int64_t k = 0; k < w->size[1]; k++) {
-        double x = cfxi_tensor_load_float((cfx_dtype)w->dtype, row + k * w->stride[1]);
-        if (b->mode != MAX) {
-            b->sum[k] += by * x;
-        } else if (seen == 0 || x > b->sum[k]) {
-            b->sum[k] = x;
-            b->where[k] = b->indices[i];
-        }
+    for (int64_t k = 0; k < p->n; k++) {
+        const double v = floats ? (double)x[k] : cfxi_tensor_load_float((cfx_dtype)w->dtype,
+                                                                        row + k * w->stride[1]);
+        if (b->mode == MAX)
+            take_greater(p, k, v, at);
+        else
+            p->sum[k] += by * v;
     }
 }
 
-static cfx_status one_bag(bags *b, int64_t bag, int64_t begin, int64_t end)
+static void store_piece(const bags *b, int64_t bag, const piece *p)
 {
     cfx_tensor *out = cfxi_rt_result_at(b->c, 0);
-    int64_t width = b->weight->size[1];
-    int64_t seen = 0;
-    memset(b->sum, 0, (size_t)width * sizeof *b->sum);
-    memset(b->where, 0, (size_t)width * sizeof *b->where);
-    for (int64_t i = begin; i < end; i++) {
-        if (b->indices[i] < 0 || b->indices[i] >= b->weight->size[0])
-            return cfxi_fail(b->c, CFX_E_SHAPE, "Index %lld is out of bounds: the table has %lld "
-                             "rows", (long long)b->indices[i], (long long)b->weight->size[0]);
-        if (b->mode != SUM)
-            put_index(cfxi_rt_result_at(b->c, 1), i, bag);
-        if (b->indices[i] == b->padding)
-            continue;
-        add_row(b, i, seen++);
-    }
-    for (int64_t k = 0; k < width; k++) {
-        const int64_t at = bag * width + k;
-        double x = b->mode == MEAN && seen ? b->sum[k] / (double)seen : b->sum[k];
+    for (int64_t k = 0; k < p->n; k++) {
+        const int64_t at = bag * b->weight->size[1] + p->from + k;
+        const double x = b->mode == MEAN && p->seen ? p->sum[k] / (double)p->seen : p->sum[k];
         if (out->dtype == CFX_DTYPE_FLOAT32)
             ((float *)(void *)out->data)[at] = (float)x;
         else
             cfxi_tensor_store_float((cfx_dtype)out->dtype,
                                     out->data + at * (int64_t)cfxi_tensor_itemsize(out), x);
-        if (b->mode == MAX)
-            put_index(cfxi_rt_result_at(b->c, 3), at, b->where[k]);
+        if (b->mode == MAX && !b->row)
+            put_index(cfxi_rt_result_at(b->c, 3), at, p->where[k]);
     }
-    if (b->mode != SUM)
-        put_index(cfxi_rt_result_at(b->c, 2), bag, seen);
-    if (b->mode == MEAN)
-        put_index(cfxi_rt_result_at(b->c, 3), bag, seen);
+}
+
+static void add_bags(void *ctx, int64_t first, int64_t last)
+{
+    const bags *b = ctx;
+    const int64_t width = b->weight->size[1];
+    piece p;
+    for (int64_t bag = first; bag < last; bag++)
+        for (p.from = 0; p.from < width; p.from += BLOCK) {
+            p.n = width - p.from < BLOCK ? width - p.from : BLOCK;
+            p.seen = 0;
+            memset(p.sum, 0, (size_t)p.n * sizeof *p.sum);
+            memset(p.where, 0, (size_t)p.n * sizeof *p.where);
+            for (int64_t i = begin_of(b, bag); i < end_of(b, bag); i++)
+                if (b->indices[i] != b->padding) {
+                    add_row(b, i, &p);
+                    p.seen++;
+                }
+            store_piece(b, bag, &p);
+        }
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static cfx_status check_contents(const bags *b)
+{
+    const int64_t rows = b->weight->size[0];
+    for (int64_t bag = 0; bag < b->n; bag++) {
+        const int64_t begin = begin_of(b, bag), end = end_of(b, bag);
+        if (begin < 0 || end > b->count || begin > end || (bag == 0 && begin != 0))
+            return cfxi_fail(b->c, CFX_E_SHAPE, "offsets must begin with 0, must not decrease, and "
+                             "must not exceed the number of indices");
+        for (int64_t i = begin; i < end; i++)
+            if (b->indices[i] < 0 || b->indices[i] >= rows)
+                return cfxi_fail(b->c, CFX_E_SHAPE, "Index %lld is out of bounds: the table has "
+                                 "%lld rows", (long long)b->indices[i], (long long)rows);
+    }
     return CFX_OK;
 }
 
-static cfx_status all_bags(bags *b, int64_t n)
+/* The results that serve gradients, but for the rows of maxima. */
+static void put_bags(const bags *b)
 {
     for (size_t r = 2; r < 4; r++) {
         cfx_tensor *t = cfxi_rt_result_at(b->c, r);
         memset(t->data, 0, (size_t)cfxi_tensor_numel(t) * cfxi_tensor_itemsize(t));
     }
-    for (int64_t bag = 0; bag < n; bag++) {
-        bool open = bag + 1 == n && !cfxi_rt_bool(b->c, LAST);
-        int64_t begin = b->offsets ? b->offsets[bag] : bag * b->length;
-        int64_t end = !b->offsets ? begin + b->length : open ? b->count : b->offsets[bag + 1];
-        if (begin < 0 || end > b->count || begin > end || (bag == 0 && begin != 0))
-            return cfxi_fail(b->c, CFX_E_SHAPE, "offsets must begin with 0, must not decrease, and "
-                             "must not exceed the number of indices");
-        CFX_TRY(one_bag(b, bag, begin, end));
-    }
+    for (int64_t bag = 0; bag < b->n && b->mode != SUM; bag++)
+        for (int64_t i = begin_of(b, bag); i < end_of(b, bag); i++)
+            put_index(cfxi_rt_result_at(b->c, 1), i, bag);
+}
+
+static cfx_status run_bags(bags *b)
+{
+    const int64_t each = b->n ? b->count / b->n + 1 : 1;
+    CFX_TRY(check_contents(b));
+    if (!b->row)
+        put_bags(b);
+    cfxi_rt_parallel(b->c->rt, b->n, 1 + 16384 / (each * (1 + b->weight->size[1])), add_bags, b);
     return CFX_OK;
 }
 
-cfx_status cfxi_kernel_embedding_bag(cfxi_call *c)
+cfx_status cfxi_index_bags(cfxi_call *c, cfxi_index_row_fn *row, const void *table)
 {
     const cfx_tensor *weight = cfxi_rt_tensor(c, WEIGHT);
     const cfx_tensor *samples = cfxi_rt_tensor(c, SAMPLES);
@@ -182,11 +235,8 @@ cfx_status cfxi_kernel_embedding_bag(cfxi_call *c)
     cfx_tensor *held[3] = {cfxi_rt_contiguous(c, indices, CFX_DTYPE_INT64),
                            offsets ? cfxi_rt_contiguous(c, offsets, CFX_DTYPE_INT64) : NULL,
                            samples ? cfxi_rt_contiguous(c, samples, CFX_DTYPE_FLOAT64) : NULL};
-    size_t bytes;
-    double *row = cfxi_base_mul_size((size_t)weight->size[1], 16, 0, &bytes)
-                      ? cfxi_rt_scratch(c->rt, bytes) : NULL;
     cfx_status status = CFX_OK;
-    if (!held[0] || (offsets && !held[1]) || (samples && !held[2]) || !row)
+    if (!held[0] || (offsets && !held[1]) || (samples && !held[2]))
         status = cfxi_base_nomem(c->err);
     if (status == CFX_OK && samples && cfxi_tensor_numel(samples) != cfxi_tensor_numel(indices))
         status = cfxi_fail(c, CFX_E_SHAPE, "per_sample_weights must have the shape of the indices");
@@ -194,17 +244,19 @@ cfx_status cfxi_kernel_embedding_bag(cfxi_call *c)
         int64_t padding = cfxi_rt_is_none(c, PADDING) ? -1 : cfxi_rt_int(c, PADDING);
         if (padding < 0 && !cfxi_rt_is_none(c, PADDING))
             padding += weight->size[0];
-        bags b = {.c = c, .weight = weight, .indices = (const int64_t *)held[0]->data,
+        bags b = {.c = c, .weight = weight, .row = row, .table = table,
+                  .indices = (const int64_t *)held[0]->data,
                   .offsets = offsets ? (const int64_t *)held[1]->data : NULL,
                   .length = indices->ndim == 2 ? indices->size[1] : 0,
+                  .n = cfxi_rt_result_at(c, 0)->size[0],
                   .count = cfxi_tensor_numel(indices), .padding = padding,
                   .samples = samples ? (const double *)held[2]->data : NULL,
-                  .mode = cfxi_rt_int(c, MODE), .sum = row,
-                  .where = (int64_t *)(row + weight->size[1])};
-        status = all_bags(&b, cfxi_rt_result_at(c, 0)->size[0]);
+                  .mode = cfxi_rt_int(c, MODE)};
+        status = run_bags(&b);
     }
-    cfxi_rt_scratch_free(c->rt, row);
     for (size_t i = 0; i < 3; i++)
         cfx_tensor_release(held[i]);
     return status;
 }
+
+cfx_status cfxi_kernel_embedding_bag(cfxi_call *c) { return cfxi_index_bags(c, NULL, NULL); }

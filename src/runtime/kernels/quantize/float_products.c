@@ -1,6 +1,6 @@
 /* float_products.c - linear layers with float inputs and integer weights: weight_linear, whose
  * weights are dequantized; dynamic_linear, whose input is quantized in each run; and int4. */
-#include "integer_impl.h"
+#include "weight_rows.h"
 
 /* ---- int4 ---------------------------------------------------------------------------------- */
 
@@ -22,14 +22,6 @@ cfx_status cfxi_rule_unpack_int4(cfxi_call *c)
     return cfxi_rt_result(c, 0, CFX_DTYPE_INT8, sizes, t->ndim);
 }
 
-/* Element k of a row: -8..7, the first in the lower half of a byte. */
-static int32_t load_int4(const char *row, int64_t k, int64_t step)
-{
-    const uint8_t both = *(const uint8_t *)(row + k / 2 * step);
-    const int32_t bits = k % 2 ? both >> 4 : both & 15;
-    return bits < 8 ? bits : bits - 16;
-}
-
 typedef struct unpacking {
     int64_t size;
     int64_t step;  /* from byte to byte */
@@ -40,9 +32,8 @@ static void unpack_rows(void *ctx, int64_t n, char *const *at, const int64_t *st
 {
     const unpacking *u = ctx;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < u->size; k++)
-            *(int8_t *)(at[0] + i * step[0] + k) =
-                (int8_t)load_int4(at[1] + i * step[1], k, u->step);
+        cfxi_integer_unpack(at[1] + i * step[1], u->step, 0, u->size,
+                            (int8_t *)at[0] + i * step[0]);
 }
 
 /* A header without the last dimension, for cfxi_rt_loop alone. */
@@ -69,58 +60,7 @@ cfx_status cfxi_kernel_unpack_int4(cfxi_call *c)
 
 /* ---- weights as floats --------------------------------------------------------------------- */
 
-enum { INPUT, WEIGHT, SCALE, ZERO, BIAS, GROUP, SIZE };
-
-static bool is_one(const cfx_tensor *t)
-{
-    return t->ndim == 0 || (t->ndim == 1 && t->size[0] == 1);
-}
-
-/* Of scales or zero points: one, one for each row, or [rows, groups]; `groups` 0: none. */
-static cfx_status check_scales(cfxi_call *c, size_t i, int64_t rows, int64_t groups)
-{
-    const cfx_tensor *t = cfxi_rt_tensor(c, i);
-    const char *name = i == SCALE ? "weight_scale" : "weight_zero";
-    if (!t)
-        return CFX_OK;
-    if (i == SCALE ? !cfx_dtype_is_float((cfx_dtype)t->dtype)
-                   : !cfx_dtype_is_integer((cfx_dtype)t->dtype))
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' must be of %s, not %s", name,
-                         i == SCALE ? "floats" : "integers", cfx_dtype_name((cfx_dtype)t->dtype));
-    if (groups == 0 && is_one(t))
-        return CFX_OK;
-    if (t->ndim != 1u + (groups > 0) || !cfxi_rt_same_size(c, t->size[0], rows) ||
-        (groups > 0 && !cfxi_rt_same_size(c, t->size[1], groups)))
-        return cfxi_fail(c, CFX_E_SHAPE, "'%s' must have one element for each %s of the weight, "
-                         "but has sizes [%s]", name, groups > 0 ? "group" : "row",
-                         cfxi_rt_shape_of(t).text);
-    return CFX_OK;
-}
-
-/* The length of a row of weights, and how many groups it has. */
-static cfx_status row_of(cfxi_call *c, int64_t *length, int64_t *groups)
-{
-    const cfx_tensor *w = cfxi_rt_tensor(c, WEIGHT);
-    int64_t group, size;
-    CFX_TRY(cfxi_rt_number(c, GROUP, &group));
-    CFX_TRY(cfxi_rt_number(c, SIZE, &size));
-    if (w->ndim != 2)
-        return cfxi_fail(c, CFX_E_SHAPE, "'weight' must have 2 dimensions, not %u", w->ndim);
-    if (group < 0 || size < 0)
-        return cfxi_fail(c, CFX_E_VALUE, "group_size and size must not be negative");
-    if (w->dtype != CFX_DTYPE_UINT8 && (w->dtype != CFX_DTYPE_INT8 || size > 0))
-        return cfxi_fail(c, CFX_E_TYPE, "'weight' must be uint8%s, not %s",
-                         size > 0 ? ", two elements in a byte" : " or int8",
-                         cfx_dtype_name((cfx_dtype)w->dtype));
-    if (size > 0 && !cfxi_rt_same_size(c, w->size[1], size / 2 + size % 2))
-        return cfxi_fail(c, CFX_E_SHAPE, "'weight' must have rows of %lld bytes",
-                         (long long)(size / 2 + size % 2));
-    *length = size > 0 ? size : w->size[1];
-    if (cfx_dim_is_symbol(*length))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "the length of a row of weights must be known");
-    *groups = group > 0 ? *length / group + (*length % group != 0) : 0;
-    return CFX_OK;
-}
+enum { INPUT, WEIGHT, SCALE, ZERO, BIAS, GROUP };
 
 cfx_status cfxi_rule_weight_linear(cfxi_call *c)
 {
@@ -128,57 +68,40 @@ cfx_status cfxi_rule_weight_linear(cfxi_call *c)
     const cfx_tensor *bias = cfxi_rt_tensor(c, BIAS);
     const cfx_dtype type = (cfx_dtype)x->dtype;
     int64_t sizes[CFX_MAX_DIMS];
-    int64_t length, groups;
+    cfxi_integer_weights w;
     if (type != CFX_DTYPE_FLOAT32 && type != CFX_DTYPE_FLOAT16 && type != CFX_DTYPE_BFLOAT16)
         return cfxi_fail(c, CFX_E_TYPE, "'input' must be float32, float16 or bfloat16, not %s",
                          cfx_dtype_name(type));
-    CFX_TRY(row_of(c, &length, &groups));
-    const int64_t rows = cfxi_rt_tensor(c, WEIGHT)->size[0];
-    if (x->ndim == 0 || !cfxi_rt_same_size(c, x->size[x->ndim - 1], length))
+    CFX_TRY(cfxi_integer_weights_of(c, WEIGHT, GROUP, &w));
+    if (x->ndim == 0 || !cfxi_rt_same_size(c, x->size[x->ndim - 1], w.length))
         return cfxi_fail(c, CFX_E_SHAPE, "the rows of 'input' and of 'weight' differ in size");
-    CFX_TRY(check_scales(c, SCALE, rows, groups));
-    CFX_TRY(check_scales(c, ZERO, rows, groups));
     if (bias && (!cfx_dtype_is_float((cfx_dtype)bias->dtype) || bias->ndim != 1 ||
-                 !cfxi_rt_same_size(c, bias->size[0], rows)))
+                 !cfxi_rt_same_size(c, bias->size[0], w.rows)))
         return cfxi_fail(c, CFX_E_SHAPE, "'bias' must have one float for each row of the weight");
     memcpy(sizes, x->size, x->ndim * sizeof *sizes);
-    sizes[x->ndim - 1] = rows;
+    sizes[x->ndim - 1] = w.rows;
     return cfxi_rt_result(c, 0, type, sizes, x->ndim);
 }
 
 typedef struct weight_product {
-    const cfx_tensor *weight, *scale, *zero, *bias;
-    const float *x;  /* rows of `length` elements */
-    float *y;        /* of `n` */
-    int64_t rows, n, length, group;
-    bool packed, is_signed;
+    cfxi_integer_weights w;
+    const cfx_tensor *bias;
+    const float *x;  /* rows of w.length elements */
+    float *y;        /* of w.rows */
+    int64_t rows;
 } weight_product;
-
-/* The element for row n and group g. */
-static const char *scale_at(const cfx_tensor *t, int64_t n, int64_t g)
-{
-    if (is_one(t) && t->ndim < 2)
-        return t->data;
-    return t->data + n * t->stride[0] + (t->ndim == 2 ? g * t->stride[1] : 0);
-}
 
 /* Row n of the weights times row `x` of the input: float32 numbers, added up in order. */
 static float weigh(const weight_product *p, int64_t n, const float *x)
 {
-    const char *w = p->weight->data + n * p->weight->stride[0];
-    const int64_t step = p->weight->stride[1];
+    enum { BLOCK = 256 };
+    float row[BLOCK];
     float sum = 0;
-    for (int64_t from = 0, g = 0; from < p->length; from += p->group, g++) {
-        const int64_t to = p->length - from < p->group ? p->length : from + p->group;
-        const float scale = (float)cfxi_tensor_load_float((cfx_dtype)p->scale->dtype,
-                                                          scale_at(p->scale, n, g));
-        const int64_t zero =
-            p->zero ? cfxi_tensor_load_int((cfx_dtype)p->zero->dtype, scale_at(p->zero, n, g)) : 0;
-        for (int64_t k = from; k < to; k++) {
-            const int64_t v = p->packed ? load_int4(w, k, step)
-                                        : cfxi_integer_load(p->is_signed, w + k * step);
-            const float real = (float)((double)v - (double)zero) * scale;
-            const float term = real * x[k];
+    for (int64_t from = 0; from < p->w.length; from += BLOCK) {
+        const int64_t m = p->w.length - from < BLOCK ? p->w.length - from : BLOCK;
+        cfxi_integer_weights_row(&p->w, n, from, m, row);
+        for (int64_t k = 0; k < m; k++) {
+            const float term = row[k] * x[from + k];
             sum += term;
         }
     }
@@ -193,30 +116,24 @@ static void weight_rows(void *ctx, int64_t begin, int64_t end)
         const float bias = b ? (float)cfxi_tensor_load_float((cfx_dtype)b->dtype,
                                                              b->data + n * b->stride[0]) : 0;
         for (int64_t m = 0; m < p->rows; m++)
-            p->y[m * p->n + n] = weigh(p, n, p->x + m * p->length) + bias;
+            p->y[m * p->w.rows + n] = weigh(p, n, p->x + m * p->w.length) + bias;
     }
 }
 
 cfx_status cfxi_kernel_weight_linear(cfxi_call *c)
 {
-    const cfx_tensor *w = cfxi_rt_tensor(c, WEIGHT);
     cfx_tensor *y = cfxi_rt_result_at(c, 0);
-    weight_product p = {.weight = w, .scale = cfxi_rt_tensor(c, SCALE),
-                        .zero = cfxi_rt_tensor(c, ZERO), .bias = cfxi_rt_tensor(c, BIAS),
-                        .n = w->size[0], .packed = cfxi_rt_int(c, SIZE) > 0,
-                        .is_signed = cfxi_integer_is_signed(w)};
-    int64_t groups;
+    weight_product p = {.bias = cfxi_rt_tensor(c, BIAS)};
     if (cfxi_tensor_numel(y) == 0)
         return CFX_OK;
-    CFX_TRY(row_of(c, &p.length, &groups));
-    p.group = groups > 0 ? cfxi_rt_int(c, GROUP) : p.length ? p.length : 1;
-    p.rows = cfxi_tensor_numel(y) / p.n;
+    CFX_TRY(cfxi_integer_weights_of(c, WEIGHT, GROUP, &p.w));
+    p.rows = cfxi_tensor_numel(y) / p.w.rows;
     cfx_tensor *x = cfxi_rt_contiguous(c, cfxi_rt_tensor(c, INPUT), CFX_DTYPE_FLOAT32);
     cfx_tensor *work = x ? cfxi_rt_work(c, 0, CFX_DTYPE_FLOAT32, true) : NULL;
     if (work) {
         p.x = (const float *)x->data;
         p.y = (float *)work->data;
-        cfxi_rt_parallel(c->rt, p.n, 1, weight_rows, &p);
+        cfxi_rt_parallel(c->rt, p.w.rows, 1, weight_rows, &p);
     }
     const cfx_status status =
         work ? cfxi_rt_work_done(c, 0, work, CFX_OK) : c->err->status;

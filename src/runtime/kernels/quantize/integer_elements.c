@@ -83,9 +83,12 @@ cfx_status cfxi_integer_result_as(cfxi_call *c, cfx_dtype dtype, cfx_operator op
 {
     cfx_datum d = cfxi_rt_call_watched(c->rt, c->dims, true, NULL, op, args, n, c->err);
     cfx_status status = c->err->status;
-    if (d.kind == CFX_DATUM_TENSOR)
-        status = cfxi_rt_result(c, 0, dtype, d.as.tensor->size, d.as.tensor->ndim);
-    if (d.kind == CFX_DATUM_TENSOR && status == CFX_OK && cfxi_rt_prefers_channels_last(like))
+    size_t results;
+    const cfx_datum *items = cfx_datum_items(d, &results);
+    const cfx_datum first = results > 0 ? items[0] : d;
+    if (first.kind == CFX_DATUM_TENSOR)
+        status = cfxi_rt_result(c, 0, dtype, first.as.tensor->size, first.as.tensor->ndim);
+    if (first.kind == CFX_DATUM_TENSOR && status == CFX_OK && cfxi_rt_prefers_channels_last(like))
         cfxi_rt_result_channels_last(c, 0);
     cfx_datum_release(d);
     return status;
