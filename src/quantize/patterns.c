@@ -13,6 +13,7 @@
 #define STATIC CFXI_QUANTIZE_STATIC
 #define DYNAMIC CFXI_QUANTIZE_DYNAMIC
 #define LAYER CFXI_QUANTIZE_LAYER
+#define RECURRENT CFXI_QUANTIZE_RECURRENT
 static const cfxi_quantize_row rows[CFX_OPERATOR_COUNT] = {
 #define CFX_QUANTIZE(op, role, modes, spellings)                                                   \
     [CFX_OPID_##op] = {spellings, CFXI_QUANTIZE_##role, modes},
@@ -21,6 +22,7 @@ static const cfxi_quantize_row rows[CFX_OPERATOR_COUNT] = {
 #undef STATIC
 #undef DYNAMIC
 #undef LAYER
+#undef RECURRENT
 
 typedef struct fusion {
     uint16_t head, tail;
@@ -128,7 +130,7 @@ const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfi
 {
     const cfx_quantize_spec *x = &config->activation;
     const cfx_quantize_spec *w = &config->weight;
-    const bool layer = row->modes & CFXI_QUANTIZE_LAYER;
+    const bool layer = row->modes & (CFXI_QUANTIZE_LAYER | CFXI_QUANTIZE_RECURRENT);
     *quietly = false;
     if (x->observer == CFX_OBSERVE_NOTHING) {
         *quietly = !layer || w->observer == CFX_OBSERVE_NOTHING;
