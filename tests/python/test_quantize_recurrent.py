@@ -9,6 +9,7 @@ import cfx.onnx
 import pytest
 import torch
 import torch.ao.quantization as theirs
+import torch.ao.quantization.backend_config
 from cfx import quantize
 from cfx.quantize import QConfigMapping, convert_fx, prepare_fx, prepare_qat_fx
 from torch import nn
@@ -135,6 +136,18 @@ def test_a_layer_that_is_called_twice_has_its_integers_once():
     assert [n for n, _ in q.named_buffers()] == ["layer.weight_ih_l0_int8",
                                                  "layer.weight_hh_l0_int8"]  # fmt: skip
     assert sqnr(model(X), q(X)) > 30
+
+
+def test_a_backend_config():
+    config = theirs.backend_config.get_fbgemm_backend_config()
+    for name in ("lstm", "gru", "gru cell"):
+        make, x = MODELS[name]
+        model = make().eval()
+        prepared = prepare_fx(model, QConfigMapping().set_global(CONFIGS["dynamic"]), x,
+                              backend_config=config)  # fmt: skip
+        q = convert_fx(prepared)
+        assert all("bias" in n for n, _ in q.named_parameters())
+        assert sqnr(model(*x), q(*x)) > 30
 
 
 def test_kept_in_float():
