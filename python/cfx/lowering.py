@@ -8,6 +8,7 @@ from . import _core
 from ._core import Runtime
 from ._glue.binding import bind
 from ._glue.listing import public_names
+from ._glue.prepared import advice_if_prepared
 from ._glue.results import with_plain_results
 from .graph import CodeGen, Graph
 from .text import as_cfx
@@ -25,10 +26,11 @@ class Finding(NamedTuple):
 class LowerError(TypeError):
     """A module cannot be lowered; `findings` lists everything that is in the way."""
 
-    def __init__(self, findings: list[Finding]) -> None:
+    def __init__(self, findings: list[Finding], advice: str = "") -> None:
         self.findings = findings
         count = f"{len(findings)} nodes" if len(findings) > 1 else "a node"
-        super().__init__(f"cannot lower {count}:\n  " + "\n  ".join(f.why for f in findings))
+        lines = [f"cannot lower {count}:", *("  " + f.why for f in findings)]
+        super().__init__("\n".join([advice, *lines] if advice else lines))
 
 
 def _attribute(root: Any, path: str) -> Any:
@@ -188,7 +190,7 @@ def _lower_clone(clone: Graph, module: Any) -> Graph:
     _drop_guards(clone, module)
     found = _core._lower(clone, module)
     if found:
-        raise LowerError([Finding(*row) for row in found])
+        raise LowerError([Finding(*row) for row in found], advice_if_prepared(module))
     return clone
 
 
