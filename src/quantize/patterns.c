@@ -153,8 +153,9 @@ const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfi
 
 static cfx_status find_config(cfxi_prepare *p, const cfx_node *n, cfxi_quantize_facts *f)
 {
+    const char *like = f->product ? "cfx.ops.linear" : NULL;
     f->config = NULL;
-    return cfxi_ir_is_call(n) ? cfxi_quantize_rules_node(p->rules, n, p->modules, &p->order,
+    return cfxi_ir_is_call(n) ? cfxi_quantize_rules_node(p->rules, n, like, p->modules, &p->order,
                                                          &f->config, p->err) : CFX_OK;
 }
 
@@ -192,6 +193,13 @@ static cfx_status join_norm(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f
     return CFX_OK;
 }
 
+/* Whether a layer has a configuration that says nothing of its result, and so nothing of a tail. */
+static bool is_alone(const cfx_qconfig *config)
+{
+    return config && (config->activation.observer == CFX_OBSERVE_NOTHING ||
+                      cfxi_quantize_each_run(&config->activation));
+}
+
 /* As in PyTorch, functions that count as one have the configuration of the last, and a linear layer
  * that learns with a batch-norm stands alone. */
 static cfx_status join_tail(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
@@ -207,7 +215,7 @@ static cfx_status join_tail(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f
         return CFX_OK;
     f->tail = tail;
     g->is_tail = true;
-    if (n->op != CFX_OP_CALL_MODULE)
+    if (n->op != CFX_OP_CALL_MODULE && !is_alone(f->config))
         f->config = g->config;
     return CFX_OK;
 }
