@@ -23,14 +23,17 @@ FUNCTIONS = {"iadd": "add", "imul": "mul", "embedding_byte": "embedding",
 OWN = {*(f"conv{kind}{i}d" for i in (1, 2, 3) for kind in ("", "_transpose")), "linear", "add",
        "mul", "matmul", "batch_norm", "instance_norm", "layer_norm", "group_norm", "leaky_relu",
        "prelu", "elu", "hardswish", "softmax", "dropout", "embedding", "embedding_bag"}
+INSIDE = ("integers", "each run", "float16", "halves")
+FIXED = {"sigmoid", "hardsigmoid", "tanh", "softmax"}
 QUANTIZE = NodeSpec.call_function(torch.quantize_per_tensor)
 QUANTIZE_EACH_RUN = NodeSpec.call_function(torch.quantize_per_tensor_dynamic)
 DEQUANTIZE = NodeSpec.call_method("dequantize")
+TO = NodeSpec.call_method("to")  # float16
 
 
 def layer_name(cls):
     """nn.Conv2d, nnq.Conv2d: conv2d; nni.ConvReLU2d: conv2d_relu."""
-    name, size = re.fullmatch(r"(.*?)(\d?d?)", cls.__name__).groups()
+    name, size = re.fullmatch(r"(.*?)(\dd|)", cls.__name__).groups()
     if name in ("ConvReLU", "Conv", "ConvTranspose"):
         kind = "conv_transpose" if name == "ConvTranspose" else "conv"
         return f"{kind}{size}" + ("_relu" if name == "ConvReLU" else "")
@@ -76,6 +79,19 @@ def _weight(node):
     return source.op == "get_attr" or _name(source) == "unpack_int4"
 
 
+def _cast(node, dtype):
+    return node.op == "call_method" and node.target == "to" and dtype in node.args
+
+
+def _is_half(node):
+    return _cast(node, torch.float16)
+
+
+def _is_back(node):
+    """From float16, where _is_half or the file has rounded to it."""
+    return _cast(node, torch.float32) and (_is_half(node.args[0]) or _weight(node))
+
+
 def _asks_size(node):
     return _name(node) == "getattr" or node.target in ("size", "dim", "numel")
 
@@ -87,8 +103,14 @@ class Reader:
         self.tails = {}  # a ReLU -> the call that it is one with
         self.how = {}    # a call -> how it is computed
         self.left = {name for name, why in gm.meta.get("left_in_float", ()) if "asked" in why}
+        self.each_run = False  # float16 is for what calls read, not for what they give
         for node in self.nodes:
             self.look_at(node)
+        for node, how in list(self.how.items()):
+            if how == "halves" and self.each_run:
+                self.how[node] = "float16"
+            elif how == "halves" and self.name(node) in OWN | FIXED:
+                del self.how[node]
 
     def plain(self, node):
         target = type(self.modules[node.target]) if node.op == "call_module" else node.target
@@ -102,9 +124,10 @@ class Reader:
 
     def look_at(self, node):
         read = [i for i in node.all_input_nodes if _is(i, "dequantize")]
-        half = [i for i in node.all_input_nodes if i.op == "call_method" and i.target == "to"]
+        halves = [i for i in node.all_input_nodes if _is_back(i)]
         values = [i for i in read if not _weight(i)]
-        if not node.op.startswith("call_") or _is(node, "quantize") or _is(node, "dequantize"):
+        if (not node.op.startswith("call_") or _is(node, "quantize") or _is(node, "dequantize")
+                or _is_half(node) or _is_back(node)):  # fmt: skip
             return
         last = node
         if len(node.users) == 1 and self.name(next(iter(node.users))) == "relu":
@@ -117,8 +140,10 @@ class Reader:
             self.how[node] = "integers"
         elif read and not values:
             self.how[node] = "integers" if self.name(node).startswith("embedding") else "weights"
-        elif half:
-            self.how[node] = "float16"
+        elif halves and not (last.users and all(_is_half(user) for user in last.users)):
+            self.each_run = True
+        if halves and node not in self.how:
+            self.how[node] = "halves"
         if node in self.how and last is not node:
             self.tails[last] = node
 
@@ -133,12 +158,23 @@ class Reader:
         named = any(layer and node.name.startswith(layer) for layer in layers)
         return "module" if named or node.op == "call_module" else "function"
 
+    def back(self, node):
+        """torch.ao rounds the weights of functions in the graph, those of layers in the layer."""
+        if not _weight(node):
+            yield [DEQUANTIZE]
+        elif any(self.called(user) == "function" for user in node.users):
+            yield from ([TO], [DEQUANTIZE])
+
     def as_reference(self):
         for node in self.nodes:
             if _is(node, "quantize"):
                 yield [self.plain(node), QUANTIZE]
             elif _is(node, "dequantize"):
                 yield [self.plain(node)] + ([] if _weight(node) else [DEQUANTIZE])
+            elif _is_half(node):
+                yield [QUANTIZE_EACH_RUN if self.each_run else TO]
+            elif _is_back(node):
+                yield from self.back(node)
             elif node.op.startswith("call_"):
                 layer = any(_is(i, "dequantize") and _weight(i) for i in node.all_input_nodes)
                 words = [("reference", "module", self.name(node))] if layer else []
@@ -147,7 +183,7 @@ class Reader:
     def as_integers(self):
         """Without what only says how the operator between computes."""
         def inside(node):
-            return self.how.get(self.tails.get(node, node)) in ("integers", "each run")
+            return self.how.get(self.tails.get(node, node)) in INSIDE
 
         for node in self.nodes:
             if _is(node, "quantize"):
@@ -156,6 +192,12 @@ class Reader:
             elif _is(node, "dequantize"):
                 if not _weight(node) and not all(inside(u) or _asks_size(u) for u in node.users):
                     yield [DEQUANTIZE]
+            elif _is_half(node):
+                if not self.each_run and self.how.get(node.args[0]) != "halves":
+                    yield [TO]
+            elif _is_back(node):
+                if not all(inside(user) for user in node.users):
+                    yield from self.back(node)
             elif node in self.how and self.name(node) in OWN:
                 name = self.called(node), self.whole_name(node)
                 found = [(self.how[node], *name)]

@@ -149,6 +149,57 @@ typedef cfx_status cfx_qrules_match_fn(void *ctx, const char *regex, const char 
  * rules. */
 CFX_API cfx_status cfx_qrules_set_matcher(cfx_qrules *r, cfx_qrules_match_fn *match, void *ctx,
                                           cfx_error *err);
+
+/* ---- what a backend computes in integers ---------------------------------------------------- */
+
+/* Of an input, a result or a weight: the type that it has to have, and what its configuration has
+ * to keep to. FLOAT32 is what stays float. */
+typedef struct cfx_backend_value {
+    bool any;              /* whatever it is */
+    cfx_dtype dtype;
+    bool ranged;           /* the integers of the configuration are within low..high */
+    int64_t low, high;
+    double scale_min;      /* its eps is at least this; 0: any */
+    bool fixed;            /* it fixes this scale and zero point */
+    double scale;
+    int64_t zero;
+} cfx_backend_value;
+
+typedef struct cfx_backend_types {
+    cfx_backend_value input, output, weight;
+    bool each_run;         /* ranges chosen in each run */
+} cfx_backend_types;
+
+typedef enum cfx_backend_result {
+    CFX_RESULT_OWN,        /* the result has a scale of its own */
+    CFX_RESULT_SHARED,     /* it has that of the inputs */
+    CFX_RESULT_COUNTED,    /* OWN of two tensors, SHARED of a tensor and a number */
+    CFX_RESULT_UNOBSERVED  /* only weights are quantized */
+} cfx_backend_result;
+
+/* A call, or a chain of calls between which nothing is observed: each reads the one before it, and
+ * alone does. Types are those of cfx_qrules_set_type. */
+typedef struct cfx_backend_pattern {
+    const char *const *calls;
+    size_t n_calls;
+    cfx_backend_result result;
+    const cfx_backend_types *types;  /* a configuration has to fit one of them */
+    size_t n_types;
+} cfx_backend_pattern;
+
+/* What can be quantized, instead of what cfx can (quantize.def): PyTorch's BackendConfig. One
+ * thread at a time may change it. */
+typedef struct cfx_backend cfx_backend;
+
+/* Without patterns: nothing is quantized. NULL with CFX_E_NOMEM. The allocator (NULL: malloc) must
+ * outlive it. */
+CFX_API cfx_backend *cfx_backend_new(const cfx_allocator *allocator, cfx_error *err);
+CFX_API void cfx_backend_free(cfx_backend *b);  /* NULL is allowed */
+/* The pattern is copied; a later one for the same calls replaces it. CFX_E_VALUE if it has no
+ * calls. */
+CFX_API cfx_status cfx_backend_add(cfx_backend *b, const cfx_backend_pattern *pattern,
+                                   cfx_error *err);
+
 /* ---- fusing, preparing, converting ---------------------------------------------------------- */
 
 /* What a module tree cannot do: observers are modules of the host's. In Python they are those that
@@ -196,6 +247,7 @@ typedef struct cfx_prepare_options {
     size_t n_inputs;
     cfx_finding_fn *left;   /* called for each node that has a configuration but stays float */
     void *ctx;
+    const cfx_backend *backend;  /* what can be quantized; NULL: all that cfx can */
     const size_t *whole;    /* places of inputs that are tensors of integers or truth values: masks,
                                tokens. They stay so, as does what is made of their elements alone */
     size_t n_whole;

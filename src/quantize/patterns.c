@@ -4,7 +4,7 @@
  * its tail (fusions.def) are one if the tail is the head's only user; in training a layer and its
  * batch-norm are, too. Linear in nodes and edges.
  */
-#include "prepare_impl.h"
+#include "backend_config_impl.h"
 
 #include "analysis/control_flow_impl.h"
 
@@ -123,8 +123,17 @@ static cfx_status note_region_inputs(cfxi_prepare *p, cfx_node *n)
 
 /* ---- configurations ------------------------------------------------------------------------- */
 
-const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfig *config,
-                                  bool *quietly)
+/* float16 without ranges: values are rounded to it. */
+static const char *refusal_of_half(const cfxi_quantize_row *row, const cfx_qconfig *config)
+{
+    if (!(row->modes & CFXI_QUANTIZE_STATIC))
+        return "only its weights can be quantized, or its input in each run";
+    return (row->modes & CFXI_QUANTIZE_LAYER) && !cfxi_quantize_is_half(&config->weight)
+               ? "its configuration has float16 for values, and not for weights" : NULL;
+}
+
+static const char *refusal_of(const cfxi_quantize_row *row, const cfx_qconfig *config,
+                              bool *quietly)
 {
     const cfx_quantize_spec *x = &config->activation;
     const cfx_quantize_spec *w = &config->weight;
@@ -139,7 +148,7 @@ const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfi
         return *quietly ? "ranges are not chosen in each run for this operator" : NULL;
     }
     if (cfxi_quantize_is_half(x))
-        return "float16 with observed ranges is not a form of integers";
+        return refusal_of_half(row, config);
     if (!(row->modes & CFXI_QUANTIZE_STATIC)) {
         *quietly = true;
         return "only its weights can be quantized, or its input in each run";
@@ -149,6 +158,15 @@ const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfi
     if (row->role == CFXI_QUANTIZE_FIXED && x->observer != CFX_OBSERVE_FIXED)
         return "its configuration does not fix the scale of the result";
     return NULL;
+}
+
+const char *cfxi_quantize_refusal(const cfxi_prepare *p, const cfxi_quantize_facts *f,
+                                  bool *quietly)
+{
+    *quietly = false;
+    if (f->pattern && !cfxi_quantize_backend_takes(p->opts->backend, f->pattern, f->config))
+        return "the backend config has no types for it that its configuration fits";
+    return refusal_of(f->row, f->config, quietly);
 }
 
 static cfx_status find_config(cfxi_prepare *p, const cfx_node *n, cfxi_quantize_facts *f)
@@ -186,7 +204,7 @@ static cfx_status join_norm(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f
     cfx_node *norm = cfxi_quantize_only_user(n);
     bool quietly;
     if (!p->opts->training || !f->row || !f->config || !trains_with(p, n, f, norm) ||
-        cfxi_quantize_refusal(f->row, f->config, &quietly))
+        cfxi_quantize_refusal(p, f, &quietly))
         return CFX_OK;
     f->norm = norm;
     cfxi_quantize_facts_of(p, norm)->is_tail = true;
@@ -200,6 +218,49 @@ static bool is_alone(const cfx_qconfig *config)
                       cfxi_quantize_each_run(&config->activation));
 }
 
+static void join(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f, cfx_node *tail)
+{
+    cfxi_quantize_facts *g = cfxi_quantize_facts_of(p, tail);
+    f->tail = tail;
+    g->is_tail = true;
+    g->head = n;
+    if (n->op != CFX_OP_CALL_MODULE && !is_alone(f->config))  /* as in PyTorch */
+        f->config = g->config;
+}
+
+/* The last call of a chain of the backend's that begins with `n`, behind `last`; NULL if there is
+ * another one between. */
+static cfx_node *end_of(const cfxi_prepare *p, const cfxi_quantize_pattern *pattern, cfx_node *last)
+{
+    for (size_t i = 1; last && i < pattern->n_calls; i++) {
+        last = cfxi_quantize_only_user(last);
+        const cfxi_quantize_facts *g = last ? cfxi_quantize_facts_of(p, last) : NULL;
+        if (!g || g->is_tail || g->kind != cfxi_quantize_backend_call(p->opts->backend, pattern, i))
+            return NULL;
+    }
+    return last;
+}
+
+/* The longest chain that fits counts as one; its pattern says what it takes. */
+static void join_chain(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
+{
+    const cfx_backend *b = p->opts->backend;
+    cfx_node *first = f->norm ? f->norm : n;
+    const cfxi_quantize_pattern *pattern = cfxi_quantize_backend_first(b, f->kind);
+    for (; pattern && pattern->n_calls > 1; pattern = cfxi_quantize_backend_next(b, pattern)) {
+        cfx_node *end = end_of(p, pattern, first);
+        if (!end)
+            continue;
+        f->pattern = pattern;
+        f->row = &pattern->row;
+        for (cfx_node *at = first; at != end;) {
+            at = cfxi_quantize_only_user(at);
+            join(p, n, f, at);
+        }
+        return;
+    }
+}
+
 /* As in PyTorch, functions that count as one have the configuration of the last, and a linear layer
  * that learns with a batch-norm stands alone. */
 static cfx_status join_tail(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
@@ -211,12 +272,8 @@ static cfx_status join_tail(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f
         if (fusions[i].head == f->op && fusions[i].tail == g->op)
             CFX_TRY(cfxi_quantize_is_spelled(tail, p->modules, fusions[i].spellings, &fits,
                                              p->err));
-    if (!fits || (f->norm && f->op == CFX_OPID_linear))
-        return CFX_OK;
-    f->tail = tail;
-    g->is_tail = true;
-    if (n->op != CFX_OP_CALL_MODULE && !is_alone(f->config))
-        f->config = g->config;
+    if (fits && !(f->norm && f->op == CFX_OPID_linear))
+        join(p, n, f, tail);
     return CFX_OK;
 }
 
@@ -232,23 +289,40 @@ static cfx_status count_call(cfxi_prepare *p, const cfx_node *n)
     return id && !calls ? cfxi_base_nomem(p->err) : CFX_OK;
 }
 
+/* Its row of quantize.def, if it is spelled so. */
+static cfx_status find_row(cfxi_prepare *p, cfx_node *n, cfx_operator op, cfxi_quantize_facts *f)
+{
+    const cfxi_quantize_row *row = f->number ? NULL : cfxi_quantize_find_row(op);
+    bool spelled = p->opts->every_spelling;
+    if (row && !spelled)
+        CFX_TRY(cfxi_quantize_is_spelled(n, p->modules, row->spellings, &spelled, p->err));
+    f->row = f->product ? cfxi_quantize_find_row(CFX_OPID_linear) : row && spelled ? row : NULL;
+    return CFX_OK;
+}
+
+/* What the backend says of it. */
+static cfx_status find_pattern(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
+{
+    const cfx_backend *b = p->opts->backend;
+    const cfx_operator every = p->opts->every_spelling ? f->op : CFX_OPID_NONE;
+    CFX_TRY(cfxi_quantize_backend_find(b, n, p->modules, every, &f->kind, p->err));
+    f->pattern = f->number ? NULL : cfxi_quantize_backend_alone(b, f->kind);
+    f->row = f->pattern ? &f->pattern->row : NULL;
+    return CFX_OK;
+}
+
 static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
 {
     cfxi_quantize_facts f = {.row = NULL};
-    bool spelled = p->opts->every_spelling;
     CFX_TRY(cfx_node_operator_of(n, p->modules, &f.op, p->err));
     f.number = cfxi_quantize_is_number(p, n, f.op);
     f.whole = cfxi_quantize_is_whole(p, n, f.op, f.number);
-    const cfxi_quantize_row *row = f.number ? NULL : cfxi_quantize_find_row(f.op);
-    if (row && !spelled)
-        CFX_TRY(cfxi_quantize_is_spelled(n, p->modules, row->spellings, &spelled, p->err));
-    f.row = row && spelled ? row : NULL;
-    f.op = functional(f.op);
+    const cfx_operator op = f.op;
+    f.op = functional(op);
     f.product = p->opts->every_spelling && cfxi_quantize_is_layer(p, n, f.op);
-    if (f.product) {
+    if (f.product)
         f.op = CFX_OPID_linear;
-        f.row = cfxi_quantize_find_row(f.op);
-    }
+    CFX_TRY(p->opts->backend ? find_pattern(p, n, &f) : find_row(p, n, op, &f));
     CFX_TRY(find_config(p, n, &f));
     CFX_TRY(count_call(p, n));
     cfxi_quantize_facts *made = cfxi_base_map_add(&p->facts, n, sizeof f, p->allocator);
@@ -264,10 +338,13 @@ cfx_status cfxi_quantize_look(cfxi_prepare *p)
         CFX_TRY(look_at(p, n));
     for (cfx_node *n = cfx_graph_first(p->g); n; n = cfx_node_next(n)) {
         cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n);
-        if (!f->row || f->is_tail)
+        if (f->is_tail || f->number || (!f->row && !p->opts->backend))
             continue;
         CFX_TRY(join_norm(p, n, f));
-        CFX_TRY(join_tail(p, n, f));
+        if (p->opts->backend)
+            join_chain(p, n, f);
+        else
+            CFX_TRY(join_tail(p, n, f));
     }
     return CFX_OK;
 }

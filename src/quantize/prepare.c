@@ -177,11 +177,20 @@ static bool is_wanted(const cfxi_prepare *p, const cfx_node *n, const cfxi_quant
     *weight = input == operand(n, "weight") && input != operand(n, "input");
     if (*weight)
         return f->row->modes & CFXI_QUANTIZE_LAYER;
+    if (input == operand(n, "bias"))  /* as in PyTorch */
+        return cfxi_quantize_is_half(x) && !cfxi_quantize_each_run(x);
     if (x->observer == CFX_OBSERVE_NOTHING || x->observer == CFX_OBSERVE_AS_INPUT ||
-        (of_input && (of_input->number || of_input->whole)) || input == operand(n, "bias") ||
-        is_only_number(n, input))
+        (of_input && (of_input->number || of_input->whole)) || is_only_number(n, input))
         return false;
     return !cfxi_quantize_each_run(x) || input == n->inputs[0].def;
+}
+
+/* Whether two nodes are calls of one chain. */
+static bool in_one_chain(const cfxi_prepare *p, const cfx_node *n, const cfx_node *input)
+{
+    const cfxi_quantize_facts *f = cfxi_quantize_facts_of(p, n);
+    const cfxi_quantize_facts *of_input = cfxi_quantize_facts_of(p, input);
+    return f && f->head && (input == f->head || (of_input && of_input->head == f->head));
 }
 
 /* Lets a node read its inputs from observers. */
@@ -192,7 +201,7 @@ static cfx_status observe_inputs(cfxi_prepare *p, cfx_node *n, const cfxi_quanti
     for (uint32_t i = 0; status == CFX_OK && i < n->n_inputs; i++) {
         cfx_node *input = n->inputs[i].def;
         bool weight;
-        if (!is_wanted(p, n, f, input, &weight))
+        if (in_one_chain(p, n, input) || !is_wanted(p, n, f, input, &weight))
             continue;
         if (weight && input->op == CFX_OP_GET_ATTR)
             status = check_dtype(p, cfxi_quantize_path(input));
@@ -323,15 +332,26 @@ static cfx_status drop_norm(cfxi_prepare *p, cfx_node *n, const cfxi_quantize_fa
 
 /* ---- a node --------------------------------------------------------------------------------- */
 
+/* What the later calls of a chain read besides the call before them. */
+static cfx_status prepare_tail(cfxi_prepare *p, cfx_node *n, const cfxi_quantize_facts *f)
+{
+    const cfxi_quantize_facts *head = f->head ? cfxi_quantize_facts_of(p, f->head) : NULL;
+    bool quietly;
+    if (n->n_inputs < 2 || !head || !head->config || cfxi_quantize_refusal(p, head, &quietly))
+        return CFX_OK;
+    return observe_inputs(p, n, head);
+}
+
 static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
 {
     cfxi_quantize_facts *found = cfxi_quantize_facts_of(p, n);
-    if (!found || !found->config || found->is_tail ||
-        (found->row && (found->number || found->whole)))
+    if (found && found->is_tail)
+        return prepare_tail(p, n, found);
+    if (!found || !found->config || (found->row && (found->number || found->whole)))
         return CFX_OK;
     const cfxi_quantize_facts f = *found;
     bool quietly;
-    if (!f.row || cfxi_quantize_refusal(f.row, f.config, &quietly))
+    if (!f.row || cfxi_quantize_refusal(p, &f, &quietly))
         return CFX_OK;
     if (f.product)
         CFX_TRY(cfxi_quantize_make_layer(p, n));
@@ -411,9 +431,10 @@ static bool is_observed(const cfxi_prepare *p, const cfx_node *n)
 static const char *no_row(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f)
 {
     const cfx_quantize_spec *x = &f->config->activation;
-    if (x->observer == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(x) ||
-        cfxi_quantize_is_half(x) || !computes(p, n, f))
+    if (x->observer == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(x) || !computes(p, n, f))
         return NULL;
+    if (p->opts->backend)
+        return "the backend config does not have this call";
     if (cfxi_quantize_find_row(f->op))
         return "PyTorch's FX mode leaves this spelling in float; the option every_spelling doesn't";
     const cfx_node *only = cfxi_quantize_is_elementwise(f->op) ? only_tensor(p, n) : NULL;
@@ -430,8 +451,7 @@ static void report(const cfxi_prepare *p, const cfx_node *n)
     bool quietly = false;
     if (!f || !f->config || f->is_tail || (f->row && (f->number || f->whole)))
         return;
-    const char *why = f->row ? cfxi_quantize_refusal(f->row, f->config, &quietly)
-                             : no_row(p, n, f);
+    const char *why = f->row ? cfxi_quantize_refusal(p, f, &quietly) : no_row(p, n, f);
     if (why && !quietly)
         p->opts->left(p->opts->ctx, n, why);
 }

@@ -38,6 +38,9 @@ typedef struct cfxi_quantize_facts {
     bool is_tail;                   /* another node's tail or norm */
     bool number;                    /* its value is not a tensor */
     bool whole;                     /* it is of integers or truth values: a tensor, or a number */
+    size_t kind;                    /* the number of what it calls, in the backend */
+    const struct cfxi_quantize_pattern *pattern;  /* of the backend, or NULL */
+    cfx_node *head;                 /* of a tail: the first call */
     bool product;                   /* with a matrix of the model: becomes a linear layer */
 } cfxi_quantize_facts;
 
@@ -78,7 +81,7 @@ cfx_status cfxi_quantize_is_spelled(const cfx_node *n, const cfx_module_tree *mo
 cfx_status cfxi_quantize_look(cfxi_prepare *p);
 /* Why a node with this row and configuration stays float; NULL if it does not. `quietly`: nobody
  * expects otherwise. */
-const char *cfxi_quantize_refusal(const cfxi_quantize_row *row, const cfx_qconfig *config,
+const char *cfxi_quantize_refusal(const cfxi_prepare *p, const cfxi_quantize_facts *f,
                                   bool *quietly);
 static inline cfxi_quantize_facts *cfxi_quantize_facts_of(const cfxi_prepare *p, const cfx_node *n)
 {

@@ -38,6 +38,14 @@ cfx_status cfxi_quantize_rules_find(const cfx_qrules *r, const cfxi_quantize_cal
 cfx_status cfxi_quantize_rules_of_type(const cfx_qrules *r, const char *type, bool *has,
                                        const cfx_qconfig **config, cfx_error *err);
 
+/* The operator that a type computes, by its name; NONE if that is not known. */
+cfx_operator cfxi_quantize_type_operator(const char *type);
+/* As cfxi_quantize_rules_of_type for what a node calls, by its target and the classes of `modules`
+ * (NULL: not known). */
+cfx_status cfxi_quantize_rules_of_node(const cfx_qrules *r, const cfx_node *n,
+                                       const cfx_module_tree *modules, bool *has,
+                                       const cfx_qconfig **config, cfx_error *err);
+
 /* Counts the calls of each type in each module: the numbers that cfx_qrules_set_order has. One
  * counter serves one walk over a graph, in its order. */
 typedef cfxi_named cfxi_quantize_order;

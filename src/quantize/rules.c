@@ -46,6 +46,8 @@ static cfxi_op_name look_up(const char *type)
                            : cfxi_ops_op_lookup(type, strlen(type));
 }
 
+cfx_operator cfxi_quantize_type_operator(const char *type) { return look_up(type).op; }
+
 /* One text for all spellings of a type; it may be in `room`. */
 static cfx_schema_text plain_type(const char *type, char room[CFX_SPELLING_SIZE])
 {

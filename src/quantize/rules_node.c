@@ -106,6 +106,24 @@ cfx_status cfxi_quantize_rules_node(const cfx_qrules *r, const cfx_node *n, cons
     return status;
 }
 
+cfx_status cfxi_quantize_rules_of_node(const cfx_qrules *r, const cfx_node *n,
+                                       const cfx_module_tree *modules, bool *has,
+                                       const cfx_qconfig **config, cfx_error *err)
+{
+    cfxi_quantize_call call = {.op = cfx_node_op(n), .path = ""};
+    texts t;
+    *has = false;
+    *config = NULL;
+    cfx_buffer_init(&t.path, n->graph->allocator);
+    cfx_buffer_init(&t.class_name, n->graph->allocator);
+    cfx_status status = read_call(n, modules, &t, &call, err);
+    if (status == CFX_OK && call.type)
+        status = cfxi_quantize_rules_of_type(r, call.type, has, config, err);
+    cfx_buffer_free(&t.path);
+    cfx_buffer_free(&t.class_name);
+    return status;
+}
+
 cfx_status cfx_qrules_each(const cfx_qrules *r, const cfx_graph *g, const cfx_module_tree *modules,
                            cfx_qconfig_fn *fn, void *ctx, cfx_error *err)
 {

@@ -11,7 +11,7 @@ class _Made(NamedTuple):
     """A call of a class: so many arguments, and others by these names."""
 
     make: Any
-    count: int
+    positional: int
     names: tuple[str, ...]
     parts: tuple[Any, ...]
 
@@ -63,8 +63,8 @@ def _put_together(shape: Any, value: Any) -> Any:
     items = [_put_together(part, v) for part, v in zip(shape.parts, value, strict=True)]
     if isinstance(shape, _Items):
         return shape.kind(items)
-    named = dict(zip(shape.names, items[shape.count:], strict=True))
-    return shape.make(*items[:shape.count], **named)
+    named = dict(zip(shape.names, items[shape.positional:], strict=True))
+    return shape.make(*items[:shape.positional], **named)
 
 
 class PutTogether:

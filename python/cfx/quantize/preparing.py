@@ -7,6 +7,7 @@ import torch
 
 from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
+from .backend import patterns_of
 from .comparing import keep_within
 from .correcting import correct_bias as corrected
 from .host import Host
@@ -124,8 +125,10 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
     return _finish(gm)
 
 
-def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, training: bool,
-             every: bool | None, equalize: bool = False) -> GraphModule:  # fmt: skip
+def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, backend_config: Any,
+             training: bool, every: bool | None,
+             equalize: bool = False) -> GraphModule:  # fmt: skip
+    patterns = patterns_of(backend_config)
     config = _from_config(config, "PrepareCustomConfig")
     rules = rules_of(_mapping_of(mapping), config_of)
     captured = isinstance(model, GraphModule)
@@ -141,7 +144,7 @@ def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, trainin
     every = captured if every is None else every
     left = gm.graph._quantize_prepare(gm, Host(gm), rules, training, every,
                                       _list_of(config, "input_quantized_indexes"),
-                                      _integer_inputs(gm, example_inputs))  # fmt: skip
+                                      _integer_inputs(gm, example_inputs), patterns)  # fmt: skip
     gm.meta["quantized_inputs"] = _list_of(config, "input_quantized_indexes")
     gm.meta["quantized_outputs"] = _list_of(config, "output_quantized_indexes")
     gm.meta["left_in_float"] = left
@@ -164,8 +167,8 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
     `equalize` the channels of consecutive layers are evened out first, for weights with one scale.
     `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
     the reason."""
-    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config, False,
-                    every_spelling, equalize)  # fmt: skip
+    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config,
+                    backend_config, False, every_spelling, equalize)  # fmt: skip
 
 
 def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
@@ -174,8 +177,8 @@ def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs:
     """Likewise for training: values and weights are rounded as they will be in integers, and the
     gradient passes as if they were not. Train it in training mode (`train()`), in which
     batch-norms learn; convert it with `convert_fx`."""
-    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config, True,
-                    every_spelling)  # fmt: skip
+    return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config,
+                    backend_config, True, every_spelling)  # fmt: skip
 
 
 def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,

@@ -14,6 +14,11 @@ _RANGES = {torch.uint8: (0, 255), torch.int8: (-128, 127), torch.int16: (-32768,
 _NO_SPEC: Spec = {"observer": "nothing", "dtype": torch.float32}
 
 
+def stored_dtype(dtype: Any) -> Any:
+    """The type of the integers of a quantized dtype; other types as they are."""
+    return _STORED.get(str(dtype), dtype)
+
+
 def is_observer(module: Any) -> bool:
     """Whether it observes, or quantizes for training: PyTorch's kinds, ours and users'."""
     return isinstance(module, torch.nn.Module) and hasattr(module, "calculate_qparams")
@@ -46,7 +51,7 @@ def _per(scheme: Any, module: Any) -> str:
 def spec_of(module: Any) -> Spec:
     """The spec of an observer or a fake quantization."""
     dtype = getattr(module, "dtype", torch.quint8)
-    dtype = _STORED.get(str(dtype), dtype)
+    dtype = stored_dtype(dtype)
     kind = _kind(module, dtype)
     if kind != "nothing" and dtype == torch.float16:
         return {"observer": kind if kind == "each_run" else "min_max", "dtype": dtype}
@@ -57,7 +62,8 @@ def spec_of(module: Any) -> Spec:
     low, high = _first(module, inner, "quant_min", low), _first(module, inner, "quant_max", high)
     scheme = getattr(module, "qscheme", None) or getattr(inner, "qscheme", "")
     eps = _first(module, inner, "eps", torch.finfo(torch.float32).eps)
-    return {"observer": kind, "dtype": dtype, "low": int(low), "high": int(high),
+    fixed = {"scale": float(inner.scale), "zero": int(inner.zero_point)} if kind == "fixed" else {}
+    return {**fixed, "observer": kind, "dtype": dtype, "low": int(low), "high": int(high),
             "per": _per(scheme, inner), "axis": int(_first(module, inner, "ch_axis", 0)),
             "group": int(getattr(inner, "group_size", 0)), "symmetric": "symmetric" in str(scheme),
             "eps": float(eps)}  # fmt: skip

@@ -162,32 +162,34 @@ static Py_ssize_t read_places(PyObject *list, size_t places[MOST_PLACES])
 }
 
 /* _quantize_prepare(module, host, rules, training, every_spelling, quantized_inputs,
- * integer_inputs): [(name, reason)] of what stays float. */
+ * integer_inputs, backend): [(name, reason)] of what stays float. */
 PyObject *graph_quantize_prepare(PyGraph *self, PyObject *args)
 {
-    PyObject *module, *object, *given, *inputs, *integers;
+    PyObject *module, *object, *given, *inputs, *integers, *patterns;
+    cfx_backend *backend;
     int training, every;
     size_t places[MOST_PLACES], whole[MOST_PLACES];
     cfx_error err = {0};
     quantize_host h;
-    if (!PyArg_ParseTuple(args, "OOOppOO:_quantize_prepare", &module, &object, &given, &training,
-                          &every, &inputs, &integers))
+    if (!PyArg_ParseTuple(args, "OOOppOOO:_quantize_prepare", &module, &object, &given, &training,
+                          &every, &inputs, &integers, &patterns))
         return NULL;
     const Py_ssize_t n = read_places(inputs, places);
     const Py_ssize_t n_whole = n < 0 ? -1 : read_places(integers, whole);
     const cfx_qrules *rules = n_whole < 0 ? NULL : rules_from_py(self->st, given);
-    if (!rules)
+    if (!rules || !backend_from_py(self->st, patterns, &backend))
         return NULL;
     cfx_status status = CFX_E_HOST;
     if (host_begin(self, module, object, &h)) {
         const cfx_prepare_options opts = {
             .training = training, .every_spelling = every, .inputs = places,
             .n_inputs = (size_t)n, .left = add_left, .ctx = &h, .whole = whole,
-            .n_whole = (size_t)n_whole};
+            .n_whole = (size_t)n_whole, .backend = backend};
         cfx_iter here = hold(self->g);
         status = cfx_graph_prepare(self->g, &h.view.table, &h.table, rules, &opts, &err);
         cfx_iter_end(&here);
     }
+    cfx_backend_free(backend);
     return host_end(&h, status, &err);
 }
 

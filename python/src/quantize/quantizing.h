@@ -18,4 +18,12 @@ PyObject *spec_to_py(const cfx_quantize_spec *spec);  /* a new dict; NULL with a
  * configuration is the Python object that it was made for, borrowed from the rules. (rules.c) */
 const cfx_qrules *rules_from_py(module_state *st, PyObject *rules);
 
+/* The name by which nodes are told to call a class or a function, or a name of a method as it is: a
+ * new reference; NULL with an exception. (rules.c) */
+PyObject *type_name(module_state *st, PyObject *o);
+
+/* A list of patterns as a backend, which the caller frees; NULL of None. False with an exception.
+ * (backend.c) */
+bool backend_from_py(module_state *st, PyObject *list, cfx_backend **backend);
+
 #endif

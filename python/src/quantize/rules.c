@@ -97,8 +97,7 @@ static bool config_from_py(PyRules *self, PyObject *o, cfx_qconfig *room,
     return true;
 }
 
-/* A type by its name, or the name of a class or a function: a new reference. */
-static PyObject *type_name(module_state *st, PyObject *o)
+PyObject *type_name(module_state *st, PyObject *o)
 {
     if (PyUnicode_Check(o))
         return Py_NewRef(o);

@@ -267,6 +267,59 @@ TEST(numbers_in_a_loop_are_not_observed)
     cfx_graph_release(g);
 }
 
+static const cfx_backend_types bytes = {
+    .input = {.dtype = CFX_DTYPE_UINT8}, .output = {.dtype = CFX_DTYPE_UINT8, .ranged = true,
+                                                    .low = 0, .high = 255},
+    .weight = {.dtype = CFX_DTYPE_INT8}};
+
+static cfx_status add_calls(cfx_backend *b, const char *first, const char *second,
+                            cfx_backend_result result, cfx_error *err)
+{
+    const char *const calls[] = {first, second};
+    const cfx_backend_pattern p = {.calls = calls, .n_calls = second ? 2 : 1, .result = result,
+                                   .types = &bytes, .n_types = 1};
+    return cfx_backend_add(b, &p, err);
+}
+
+static cfx_status some_backend(cfx_backend *b, cfx_error *err)
+{
+    cfx_status status = add_calls(b, "torch.nn.Linear", "torch.nn.ReLU", CFX_RESULT_OWN, err);
+    if (status == CFX_OK)
+        status = add_calls(b, "torch.sub", NULL, CFX_RESULT_OWN, err);
+    if (status == CFX_OK)
+        status = add_calls(b, "view", NULL, CFX_RESULT_SHARED, err);
+    return status;
+}
+
+TEST(a_backend_says_what_is_quantized)
+{
+    fake_tree tree = usual_tree();
+    fake_quantizer q = {.tree = &tree};
+    cfx_qconfig config = usual_config();
+    cfx_error err = {0};
+    cfx_backend *b = cfx_backend_new(NULL, NULL);
+    const cfx_prepare_options opts = {.backend = b};
+    const cfx_backend_pattern nothing = {.n_calls = 0};
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_backend_add(b, &nothing, &err));
+    CHECK_INT_EQ(CFX_OK, some_backend(b, NULL));
+    cfx_graph *g = parsed(usual, NULL, NULL);
+    CHECK_INT_EQ(CFX_OK, prepare(g, &q, &config, &opts, NULL));
+    CHECK_STR_EQ("fc", read_by(g, "relu", 0));
+    CHECK_STR_EQ("activation_post_process_1", read_by(g, "view", 0));
+    CHECK_STR_EQ("w", read_by(g, "lin", 1));  /* the function is not the class */
+    CHECK_STR_EQ("activation_post_process_0", read_by(g, "sub", 1));
+    CHECK_STR_EQ("activation_post_process_4", read_by(g, "output", 0));
+    cfx_graph_release(g);
+    g = parsed(usual, NULL, NULL);
+    tree = usual_tree();
+    q = (fake_quantizer){.tree = &tree};
+    config.activation.low = -1;
+    CHECK_INT_EQ(CFX_OK, prepare(g, &q, &config, &opts, NULL));
+    CHECK_INT_EQ(0, q.n);
+    cfx_graph_release(g);
+    cfx_backend_free(b);
+}
+
 /* ---- converting ----------------------------------------------------------------------------- */
 
 TEST(the_reference_form)
@@ -462,6 +515,11 @@ TEST(fusing_is_the_pass)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+static const char with_backend[] =
+    "graph(): %x = placeholder[target=x]() %fc = call_module[target=fc](%x) "
+    "%relu = call_module[target=relu](%fc) %sub = call_function[target=torch.sub](%relu, %x) "
+    "output(%sub)";
+
 static cfx_status body(const cfx_allocator *a, void *ctx)
 {
     fake_tree tree = usual_tree();
@@ -469,11 +527,15 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
     const cfx_qconfig config = usual_config();
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parsed(ctx, a, &err);
-    const cfx_prepare_options opts = {.every_spelling = ctx == products};
+    cfx_backend *b = ctx == with_backend ? cfx_backend_new(a, &err) : NULL;
+    if (b)
+        some_backend(b, &err);
+    const cfx_prepare_options opts = {.every_spelling = ctx == products, .backend = b};
     if (ctx == products)
         tree = products_tree();
-    if (g && prepare(g, &q, &config, &opts, &err) == CFX_OK)
+    if (g && err.status == CFX_OK && prepare(g, &q, &config, &opts, &err) == CFX_OK)
         convert(g, &q, NULL, &err);
+    cfx_backend_free(b);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_release(g);
@@ -484,4 +546,5 @@ TEST(out_of_memory)
 {
     CHECK(test_oom_sweep(body, (void *)(uintptr_t)usual) > 50);
     CHECK(test_oom_sweep(body, (void *)(uintptr_t)products) > 50);
+    CHECK(test_oom_sweep(body, (void *)(uintptr_t)with_backend) > 50);
 }
