@@ -109,9 +109,8 @@ cfx_status cfx_qrules_set_usual(cfx_qrules *r, const cfx_quantize_options *optio
 {
     static const cfx_quantize_options none = {.bits = 0};
     static const char *const layers[] = {
-        "cfx.ops.linear", "cfx.ops.addmm", "cfx.ops.mm", "cfx.ops.matmul", "cfx.ops.lstm",
-        "cfx.ops.gru", "cfx.ops.rnn_tanh", "cfx.ops.lstm_cell", "cfx.ops.gru_cell",
-        "cfx.ops.rnn_tanh_cell", NULL};
+        "cfx.ops.linear", "cfx.ops.lstm", "cfx.ops.gru", "cfx.ops.rnn_tanh", "cfx.ops.lstm_cell",
+        "cfx.ops.gru_cell", "cfx.ops.rnn_tanh_cell", NULL};
     static const char *const tables[] = {"cfx.ops.embedding", "cfx.ops.embedding_bag", NULL};
     const cfx_quantize_options *o = options ? options : &none;
     CFX_TRY(cfxi_base_expect(r, "rules", err));

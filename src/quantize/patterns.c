@@ -175,8 +175,9 @@ const char *cfxi_quantize_refusal(const cfxi_prepare *p, const cfxi_quantize_fac
 
 static cfx_status find_config(cfxi_prepare *p, const cfx_node *n, cfxi_quantize_facts *f)
 {
+    const char *like = f->product ? "cfx.ops.linear" : NULL;
     f->config = NULL;
-    return cfxi_ir_is_call(n) ? cfxi_quantize_rules_node(p->rules, n, p->modules, &p->order,
+    return cfxi_ir_is_call(n) ? cfxi_quantize_rules_node(p->rules, n, like, p->modules, &p->order,
                                                          &f->config, p->err) : CFX_OK;
 }
 
@@ -214,13 +215,20 @@ static cfx_status join_norm(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f
     return CFX_OK;
 }
 
+/* Whether a layer has a configuration that says nothing of its result, and so nothing of a tail. */
+static bool is_alone(const cfx_qconfig *config)
+{
+    return config && (config->activation.observer == CFX_OBSERVE_NOTHING ||
+                      cfxi_quantize_each_run(&config->activation));
+}
+
 static void join(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f, cfx_node *tail)
 {
     cfxi_quantize_facts *g = cfxi_quantize_facts_of(p, tail);
     f->tail = tail;
     g->is_tail = true;
     g->head = n;
-    if (n->op != CFX_OP_CALL_MODULE)  /* as in PyTorch */
+    if (n->op != CFX_OP_CALL_MODULE && !is_alone(f->config))  /* as in PyTorch */
         f->config = g->config;
 }
 
