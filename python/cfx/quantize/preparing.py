@@ -273,6 +273,14 @@ def _originals(before: GraphModule, after: GraphModule) -> dict[str, list[Any]]:
     return {layer: [values[path], values.get(f"{layer}.bias")] for path, layer in layers.items()}
 
 
+def _forget_removed(gm: GraphModule) -> None:
+    """Recurrent modules hold their weights in a list, too."""
+    for module in gm.modules():
+        names = getattr(module, "_flat_weights_names", None)
+        if names is not None:
+            module._flat_weights = [getattr(module, name, None) for name in names]
+
+
 def _convert(graph_module: GraphModule, keep: list[str], *, convert_custom_config: Any = None,
              forget: bool = True, originals: bool = False) -> GraphModule:  # fmt: skip
     if not isinstance(graph_module, GraphModule):
@@ -297,6 +305,7 @@ def _convert(graph_module: GraphModule, keep: list[str], *, convert_custom_confi
         left = gm.graph._quantize_convert(gm, Host(gm), keep, list(plain))
         gm.meta["left_in_float"] = [*gm.meta.get("left_in_float", ()), *left]
         _dequantize_inputs(gm, gm.meta.get("quantized_inputs", ()))
+        _forget_removed(gm)
     if originals:
         gm.original_weights_lookup = _originals(graph_module, gm)
     if forget:
