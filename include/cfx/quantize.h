@@ -118,10 +118,12 @@ CFX_API void cfx_qrules_free(cfx_qrules *r);  /* NULL is allowed */
 /* `config` is copied; NULL: what the rule applies to stays float. A later rule replaces an earlier
  * one for the same thing. */
 CFX_API cfx_status cfx_qrules_set_global(cfx_qrules *r, const cfx_qconfig *config, cfx_error *err);
-/* `type` is a class ("torch.nn.Conv2d"), a function ("F.relu") or a method (".relu", or "relu"), by
- * any spelling that the operator table knows for it: the function is not the method. "cfx.ops.relu"
- * is whatever computes this operator, unless it has a rule of its own. The rule of a class also
- * applies to the functions and methods that the forward of such a module calls. */
+/* `type` is a class ("torch.nn.Conv2d"), a function ("F.relu") or a method (".relu", or "relu"),
+ * by any spelling that the operator table knows for it: the function is not the method.
+ * "cfx.ops.relu" is whatever computes this operator, unless it has a rule of its own;
+ * "cfx.ops.linear" also x @ w with a matrix of the model, in graphs with every_spelling. The
+ * rule of a class also applies to the functions and methods that the forward of such a module
+ * calls. */
 CFX_API cfx_status cfx_qrules_set_type(cfx_qrules *r, const char *type, const cfx_qconfig *config,
                                        cfx_error *err);
 /* `name` is the path of a module; it applies to all below it unless they have a rule of their

@@ -8,6 +8,8 @@ from . import _core
 from ._core import Runtime
 from ._glue.binding import bind
 from ._glue.listing import public_names
+from ._glue.prepared import advice_if_prepared
+from ._glue.results import with_plain_results
 from .graph import CodeGen, Graph
 from .text import as_cfx
 
@@ -24,10 +26,11 @@ class Finding(NamedTuple):
 class LowerError(TypeError):
     """A module cannot be lowered; `findings` lists everything that is in the way."""
 
-    def __init__(self, findings: list[Finding]) -> None:
+    def __init__(self, findings: list[Finding], advice: str = "") -> None:
         self.findings = findings
         count = f"{len(findings)} nodes" if len(findings) > 1 else "a node"
-        super().__init__(f"cannot lower {count}:\n  " + "\n  ".join(f.why for f in findings))
+        lines = [f"cannot lower {count}:", *("  " + f.why for f in findings)]
+        super().__init__("\n".join([advice, *lines] if advice else lines))
 
 
 def _attribute(root: Any, path: str) -> Any:
@@ -183,14 +186,17 @@ def _drop_guards(graph: Graph, module: Any) -> None:
                 graph.erase_node(node)
 
 
-def lower_graph(module: Any) -> Graph:
-    """A copy of a module's graph, lowered."""
-    clone = module.graph._clone()
+def _lower_clone(clone: Graph, module: Any) -> Graph:
     _drop_guards(clone, module)
     found = _core._lower(clone, module)
     if found:
-        raise LowerError([Finding(*row) for row in found])
+        raise LowerError([Finding(*row) for row in found], advice_if_prepared(module))
     return clone
+
+
+def lower_graph(module: Any) -> Graph:
+    """A copy of a module's graph, lowered."""
+    return _lower_clone(module.graph._clone(), module)
 
 
 def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
@@ -204,8 +210,10 @@ def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
                         "first with cfx.symbolic_trace")
     if hasattr(module, "_lowered"):  # a captured module, which may have several graphs
         return module._lowered(runtime)
-    clone = lower_graph(module)
-    return Lowered(clone, read_tensors(clone, module), graph._codegen, runtime)
+    clone = graph._clone()
+    codegen = with_plain_results(clone, graph._codegen)
+    _lower_clone(clone, module)
+    return Lowered(clone, read_tensors(clone, module), codegen, runtime)
 
 
 __dir__ = public_names(globals())

@@ -15,6 +15,7 @@ import torch
 from . import _core, _glue
 from ._glue.door import plain
 from ._glue.listing import public_names
+from ._glue.prepared import advice_if_prepared
 from ._glue.stored import Classes, StructureError
 from .graph import CodeGen, Graph
 from .graph_module import GraphModule
@@ -429,6 +430,9 @@ def save(model: Any, path: str | os.PathLike[str], *, weights: bool | str = True
 
 def _written(model: GraphModule) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
     """The texts and tensors of a file."""
+    advice = advice_if_prepared(model)
+    if advice:
+        raise PackageError(advice)
     all_graphs = [model, *getattr(model, "_others", ())]
     graphs = [(one.graph, one) for one in all_graphs]
     values, weights = _describe(model, graphs)

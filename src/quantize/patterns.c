@@ -8,11 +8,14 @@
 
 #include "analysis/control_flow_impl.h"
 
+#include <cfx/pass.h>
+
 /* ---- the tables ----------------------------------------------------------------------------- */
 
 #define STATIC CFXI_QUANTIZE_STATIC
 #define DYNAMIC CFXI_QUANTIZE_DYNAMIC
 #define LAYER CFXI_QUANTIZE_LAYER
+#define RECURRENT CFXI_QUANTIZE_RECURRENT
 static const cfxi_quantize_row rows[CFX_OPERATOR_COUNT] = {
 #define CFX_QUANTIZE(op, role, modes, spellings)                                                   \
     [CFX_OPID_##op] = {spellings, CFXI_QUANTIZE_##role, modes},
@@ -21,6 +24,7 @@ static const cfxi_quantize_row rows[CFX_OPERATOR_COUNT] = {
 #undef STATIC
 #undef DYNAMIC
 #undef LAYER
+#undef RECURRENT
 
 typedef struct fusion {
     uint16_t head, tail;
@@ -137,7 +141,7 @@ static const char *refusal_of(const cfxi_quantize_row *row, const cfx_qconfig *c
 {
     const cfx_quantize_spec *x = &config->activation;
     const cfx_quantize_spec *w = &config->weight;
-    const bool layer = row->modes & CFXI_QUANTIZE_LAYER;
+    const bool layer = row->modes & CFXI_QUANTIZE_WEIGHTS;
     *quietly = false;
     if (x->observer == CFX_OBSERVE_NOTHING) {
         *quietly = !layer || w->observer == CFX_OBSERVE_NOTHING;
@@ -171,8 +175,9 @@ const char *cfxi_quantize_refusal(const cfxi_prepare *p, const cfxi_quantize_fac
 
 static cfx_status find_config(cfxi_prepare *p, const cfx_node *n, cfxi_quantize_facts *f)
 {
+    const char *like = f->product ? "cfx.ops.linear" : NULL;
     f->config = NULL;
-    return cfxi_ir_is_call(n) ? cfxi_quantize_rules_node(p->rules, n, p->modules, &p->order,
+    return cfxi_ir_is_call(n) ? cfxi_quantize_rules_node(p->rules, n, like, p->modules, &p->order,
                                                          &f->config, p->err) : CFX_OK;
 }
 
@@ -210,13 +215,20 @@ static cfx_status join_norm(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f
     return CFX_OK;
 }
 
+/* Whether a layer has a configuration that says nothing of its result, and so nothing of a tail. */
+static bool is_alone(const cfx_qconfig *config)
+{
+    return config && (config->activation.observer == CFX_OBSERVE_NOTHING ||
+                      cfxi_quantize_each_run(&config->activation));
+}
+
 static void join(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f, cfx_node *tail)
 {
     cfxi_quantize_facts *g = cfxi_quantize_facts_of(p, tail);
     f->tail = tail;
     g->is_tail = true;
     g->head = n;
-    if (n->op != CFX_OP_CALL_MODULE)  /* as in PyTorch */
+    if (n->op != CFX_OP_CALL_MODULE && !is_alone(f->config))  /* as in PyTorch */
         f->config = g->config;
 }
 
@@ -339,4 +351,14 @@ cfx_status cfxi_quantize_look(cfxi_prepare *p)
             CFX_TRY(join_tail(p, n, f));
     }
     return CFX_OK;
+}
+
+/* ---- before observers are put between ------------------------------------------------------- */
+
+/* For inference that is the pass fuse_bn. What else counts as one stays two calls: preparing
+ * observes nothing between them. */
+cfx_status cfx_graph_fuse_layers(cfx_graph *g, const cfx_module_tree *modules, bool *changed,
+                                 cfx_error *err)
+{
+    return cfx_pass_run(cfx_pass_find("fuse_bn"), g, modules, NULL, changed, err);
 }

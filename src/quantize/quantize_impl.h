@@ -21,6 +21,7 @@ static inline cfx_node *cfxi_quantize_only_user(const cfx_node *n)
 /* What is called, and where: all that a rule looks at. */
 typedef struct cfxi_quantize_call {
     cfx_opcode op;       /* CALL_FUNCTION, CALL_METHOD, CALL_MODULE or GET_ATTR */
+    const char *like;    /* what it computes, if that is not the row of `type`; or NULL */
     const char *type;    /* the function, the method, or the module's class; NULL: not known */
     const char *path;    /* CALL_MODULE: the module's; else of the module whose forward calls, or
                             has the attribute. "" is the root */
@@ -61,9 +62,9 @@ cfx_status cfxi_quantize_order_count(cfxi_quantize_order *order, cfxi_quantize_c
                                      cfx_error *err);
 
 /* All of it for a node: what it calls and where, by its target, its module stack and the classes of
- * `modules` (NULL: not known); counts it in `order`; sets *config as cfxi_quantize_rules_find does.
- * Placeholders and outputs have no configuration. */
-cfx_status cfxi_quantize_rules_node(const cfx_qrules *r, const cfx_node *n,
+ * `modules` (NULL: not known), and what it is `like` (or NULL); counts it in `order`; sets *config
+ * as cfxi_quantize_rules_find does. Placeholders and outputs have no configuration. */
+cfx_status cfxi_quantize_rules_node(const cfx_qrules *r, const cfx_node *n, const char *like,
                                     const cfx_module_tree *modules, cfxi_quantize_order *order,
                                     const cfx_qconfig **config, cfx_error *err);
 

@@ -406,6 +406,7 @@ static cfx_status find(const cfx_qrules *r, const cfxi_quantize_call *call, cfx_
 {
     CFX_TRY(text_key(key, 'g', "", 0, err));
     *found = rule_at(r, key->data);
+    CFX_TRY(find_type(r, call->like, key, found, err));
     CFX_TRY(find_type(r, call->type, key, found, err));
     if (call->op != CFX_OP_CALL_MODULE)
         CFX_TRY(find_type(r, call->around, key, found, err));

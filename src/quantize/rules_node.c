@@ -85,11 +85,11 @@ static cfx_status read_call(const cfx_node *n, const cfx_module_tree *modules, t
     return class_of(modules, call->path, &t->class_name, &call->type, err);
 }
 
-cfx_status cfxi_quantize_rules_node(const cfx_qrules *r, const cfx_node *n,
+cfx_status cfxi_quantize_rules_node(const cfx_qrules *r, const cfx_node *n, const char *like,
                                     const cfx_module_tree *modules, cfxi_quantize_order *order,
                                     const cfx_qconfig **config, cfx_error *err)
 {
-    cfxi_quantize_call call = {.op = cfx_node_op(n), .path = ""};
+    cfxi_quantize_call call = {.op = cfx_node_op(n), .like = like, .path = ""};
     texts t;
     *config = NULL;
     if (call.op == CFX_OP_PLACEHOLDER || call.op == CFX_OP_OUTPUT)
@@ -135,7 +135,7 @@ cfx_status cfx_qrules_each(const cfx_qrules *r, const cfx_graph *g, const cfx_mo
         const cfx_qconfig *config;
         if (cfx_node_op(n) == CFX_OP_PLACEHOLDER || cfx_node_op(n) == CFX_OP_OUTPUT)
             continue;
-        status = cfxi_quantize_rules_node(r, n, modules, &order, &config, err);
+        status = cfxi_quantize_rules_node(r, n, NULL, modules, &order, &config, err);
         if (status == CFX_OK)
             status = fn(ctx, n, config, err);
     }

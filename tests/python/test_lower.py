@@ -1,5 +1,8 @@
 """cfx.lower: what becomes of calls and modules, state, arguments, and what is in the way."""
+import copy
+import dataclasses
 import math
+from typing import NamedTuple
 
 import pytest
 
@@ -187,3 +190,60 @@ def test_a_failure_says_where():
 def test_lower_takes_a_graph_module():
     with pytest.raises(TypeError, match="symbolic_trace"):
         cfx.lower(nn.Linear(2, 2))
+
+
+# ---- results that are put together ---------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    first: torch.Tensor
+    second: object = None
+
+
+@dataclasses.dataclass
+class Answer:
+    value: torch.Tensor
+    more: object = None
+
+
+class Results(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x):
+        y = self.fc(x)
+        inner = Pair(y, Answer(more=[y, 2], value=y + 1))
+        return {"a": inner, "b": (Pair(y - 1), y)}
+
+
+def same_results(a, b):
+    assert type(a["a"]) is type(b["a"]) is Pair and a["b"][0].second is b["b"][0].second is None
+    answer = a["a"].second
+    assert isinstance(answer, Answer) and answer.more[1] == 2
+    pairs = ((a["a"].first, b["a"].first), (answer.value, b["a"].second.value),
+             (answer.more[0], b["a"].second.more[0]), (a["b"][0].first, b["b"][0].first),
+             (a["b"][1], b["b"][1]))  # fmt: skip
+    for x, y in pairs:
+        torch.testing.assert_close(x, y)
+
+
+@pytest.mark.parametrize("door", ["symbolic_trace", "script"])
+@pytest.mark.parametrize("make", [cfx.lower, cfx.compile])
+def test_named_tuples_and_dataclasses_are_results(door, make):
+    model, x = Results().eval(), torch.randn(4, 3)
+    gm = getattr(cfx, door)(model)
+    program = make(gm)
+    same_results(program(x), model(x))
+    same_results(copy.deepcopy(program)(x), model(x))
+    assert "Pair" in str(gm.graph)  # the module is left alone
+
+
+def test_a_named_tuple_that_is_read_is_not_a_result():
+    class Reads(nn.Module):
+        def forward(self, x):
+            pair = Pair(x, x + 1)
+            return torch.add(pair.first, pair.second), Pair(x)
+
+    gm = cfx.symbolic_trace(Reads())
+    assert torch.equal(cfx.lower(gm)(torch.ones(2))[0], torch.full((2,), 3.0))

@@ -340,3 +340,29 @@ def test_what_weights_of_four_bits_lose_on_a_trained_model():
         lost[name] = want - accuracy(cfx.compile(quantized(model, (x,), config), x))
     print(f"float {want:.2f} %, points lost: {lost}")
     assert lost["int8"] < 0.1 and lost["dynamic"] < 0.1 and lost["int4"] < 1.0
+
+
+class EveryLinear(nn.Module):
+    """A linear layer in each way that there is."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.a, self.b, self.c = (nn.Parameter(torch.randn(6, 6)) for _ in range(3))
+        self.bias = nn.Parameter(torch.randn(6))
+
+    def forward(self, x):
+        x = F.relu(F.linear(self.fc(x), self.a))
+        return torch.addmm(self.bias, x, self.b) @ self.c + x @ x.t() @ x
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_rule_for_the_operator_reaches_every_linear_layer(config):
+    x, kind = torch.randn(5, 6), CONFIGS[config]
+    model = EveryLinear().eval()
+    rules = QConfigMapping().set_object_type(cfx.ops.linear, kind)
+    assert rows_of(quantized(model, (x,), rules)).count(OPERATORS[config]) == 4
+    rules.set_object_type(torch.addmm, None)
+    assert rows_of(quantized(model, (x,), rules)).count(OPERATORS[config]) == 3
+    rules = QConfigMapping().set_object_type(nn.Linear, kind)
+    assert rows_of(quantized(model, (x,), rules)).count(OPERATORS[config]) == 1

@@ -314,3 +314,32 @@ def test_integers_that_a_model_computes_are_not_observed(source):
     prepared = calibrated(cfx.capture(model, tokens), tokens, rules)
     assert not left(prepared)
     torch.testing.assert_close(convert_fx(prepared)(tokens), model(tokens), rtol=0, atol=0.2)
+
+
+# ---- calibrated today, converted tomorrow --------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["cfx", "torch"])
+@pytest.mark.parametrize("door", ["module", "capture"])
+def test_a_prepared_model_is_kept_by_torch_save_and_by_its_state(tmp_path, door, source):
+    from torch.ao import quantization as tq
+
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)).eval(), torch.randn(3, 4)
+    rules = (tq if source == "torch" else quantize).get_default_qconfig_mapping()
+    prepared = calibrated(DOORS[door](model, x), x, rules)
+    want = convert_fx(prepared)(x)
+    torch.save(prepared, tmp_path / "prepared.pt")
+    again = torch.load(tmp_path / "prepared.pt", weights_only=False)
+    assert torch.equal(convert_fx(again)(x), want)
+    torch.save(prepared.state_dict(), tmp_path / "state.pt")
+    other = prepare_fx(DOORS[door](model, x), rules, (x,))
+    other.load_state_dict(torch.load(tmp_path / "state.pt"))
+    assert torch.equal(convert_fx(other)(x), want)
+
+
+@pytest.mark.parametrize("use", ["cfx.save(prepared, path)", "cfx.onnx.save(prepared, path)",
+                                 "cfx.lower(prepared)", "cfx.compile(prepared)"])  # fmt: skip
+def test_what_takes_no_prepared_model_says_what_to_do(tmp_path, use):
+    prepared = calibrated(nn.Sequential(nn.Linear(4, 4)).eval(), torch.randn(3, 4))
+    with pytest.raises((ValueError, TypeError), match=r"is prepared .*convert_fx.*torch.save"):
+        eval(use, {"cfx": cfx, "prepared": prepared, "path": tmp_path / "p.cfx"})

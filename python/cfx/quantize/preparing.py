@@ -244,6 +244,14 @@ def _dequantize_inputs(gm: GraphModule, places: Sequence[int]) -> None:
             user.replace_input_with(node, real)
 
 
+def _forget_removed(gm: GraphModule) -> None:
+    """Recurrent modules hold their weights in a list, too."""
+    for module in gm.modules():
+        names = getattr(module, "_flat_weights_names", None)
+        if names is not None:
+            module._flat_weights = [getattr(module, name, None) for name in names]
+
+
 def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
     if not isinstance(graph_module, GraphModule):
         raise TypeError("convert_fx takes what prepare_fx returned, got "
@@ -262,4 +270,5 @@ def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
                                       list(gm.meta.get("quantized_outputs", ())))  # fmt: skip
     gm.meta["left_in_float"] = [*gm.meta.get("left_in_float", ()), *left]
     _dequantize_inputs(gm, gm.meta.get("quantized_inputs", ()))
+    _forget_removed(gm)
     return _finish(gm)

@@ -183,7 +183,7 @@ TEST(nodes_are_looked_up_with_their_place)
     size_t i = 0;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n), i++) {
         const cfx_qconfig *c = NULL;
-        CHECK_INT_EQ(CFX_OK, cfxi_quantize_rules_node(r, n, &modules, &order, &c, &err));
+        CHECK_INT_EQ(CFX_OK, cfxi_quantize_rules_node(r, n, NULL, &modules, &order, &c, &err));
         CHECK_INT_EQ(want[i], c ? (char *)c->host - marks : -1);
     }
     CHECK_INT_EQ(7, i);
@@ -207,10 +207,10 @@ TEST(a_call_inside_of_a_module_has_its_path)
     CHECK_INT_EQ(CFX_OK, cfx_qrules_set_name(r, "layers.0", &one, &err));
     cfxi_quantize_order order = cfxi_quantize_order_new(NULL);
     const cfx_qconfig *c = NULL;
-    CHECK_INT_EQ(CFX_OK, cfxi_quantize_rules_node(r, relu, NULL, &order, &c, &err));
+    CHECK_INT_EQ(CFX_OK, cfxi_quantize_rules_node(r, relu, NULL, NULL, &order, &c, &err));
     CHECK(c && c->host == one.host);
     CHECK_INT_EQ(CFX_OK, cfx_qrules_set_order(r, "layers.0", "torch.relu", 1, &two, &err));
-    CHECK_INT_EQ(CFX_OK, cfxi_quantize_rules_node(r, relu, NULL, &order, &c, &err));
+    CHECK_INT_EQ(CFX_OK, cfxi_quantize_rules_node(r, relu, NULL, NULL, &order, &c, &err));
     CHECK(c && c->host == two.host);
     cfxi_quantize_order_free(&order);
     cfx_qrules_free(r);
