@@ -367,8 +367,9 @@ static void note_left(void *ctx, const cfx_node *n, const char *why)
 static cfx_status print_left(work *w, cfx_error *err)
 {
     static const char *const why[] = {"what it reads is not quantized",
-                                      "--mode dynamic is for linear layers",
-                                      "--mode weights is for linear layers"};
+                                      "--mode dynamic is for linear layers and recurrent ones",
+                                      "--mode weights is for linear layers, recurrent ones and "
+                                      "embeddings"};
     return w->args->values[Q_JSON] ? CFX_OK
                                    : cli_lefts_print(&w->left, w->quantized, why[w->options.mode],
                                                      err);

@@ -28,8 +28,10 @@ extern "C" {
 
 typedef enum cfx_quantize_mode {
     CFX_QUANTIZE_STATIC,   /* values and weights; the ranges of values are observed beforehand */
-    CFX_QUANTIZE_DYNAMIC,  /* linear layers, whose inputs get the range that they have in a run */
-    CFX_QUANTIZE_WEIGHTS,  /* the weights of linear layers alone. To both modes x @ w is one, too */
+    CFX_QUANTIZE_DYNAMIC,  /* linear and recurrent layers, whose inputs get the range that they have
+                            * in a run */
+    CFX_QUANTIZE_WEIGHTS,  /* the weights of linear and recurrent layers and of embeddings alone. To
+                            * both modes x @ w is a linear layer, too */
     CFX_QUANTIZE_MODE_COUNT
 } cfx_quantize_mode;
 

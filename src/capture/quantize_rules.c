@@ -108,11 +108,17 @@ static cfx_status set_static(cfx_qrules *r, const cfx_qconfig *config, cfx_error
 cfx_status cfx_qrules_set_usual(cfx_qrules *r, const cfx_quantize_options *options, cfx_error *err)
 {
     static const cfx_quantize_options none = {.bits = 0};
+    static const char *const layers[] = {
+        "cfx.ops.linear", "cfx.ops.lstm", "cfx.ops.gru", "cfx.ops.rnn_tanh", "cfx.ops.lstm_cell",
+        "cfx.ops.gru_cell", "cfx.ops.rnn_tanh_cell", NULL};
+    static const char *const tables[] = {"cfx.ops.embedding", "cfx.ops.embedding_bag", NULL};
     const cfx_quantize_options *o = options ? options : &none;
     CFX_TRY(cfxi_base_expect(r, "rules", err));
     CFX_TRY(check(o, err));
     const cfx_qconfig config = {.activation = values_of(o), .weight = weights_of(o)};
     if (o->mode == CFX_QUANTIZE_STATIC)
         return set_static(r, &config, err);
-    return cfx_qrules_set_type(r, "cfx.ops.linear", &config, err);
+    if (o->mode == CFX_QUANTIZE_WEIGHTS)
+        CFX_TRY(set_all(r, tables, &config, err));
+    return set_all(r, layers, &config, err);
 }

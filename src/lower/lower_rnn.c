@@ -2,6 +2,7 @@
  * and results as the classes return them. An input may lack the batch, which only its dimensions
  * tell: it is seen as a batch of one, and the results by the shape of the input. */
 #include "lower_impl.h"
+#include "recurrent.h"
 
 #include <stdio.h>
 
@@ -256,4 +257,79 @@ cfx_status cfxi_lower_rnn_cell(cfxi_lower *l, cfx_node *n)
 {
     return lower_cell(l, n, is_relu(l, n, "nonlinearity", "relu") ? CFX_OPID_rnn_relu_cell
                                                                   : CFX_OPID_rnn_tanh_cell, false);
+}
+
+/* ---- in PyTorch's words --------------------------------------------------------------------- */
+
+/* What a row that was written here is called there; methods begin with a dot. */
+static const char *torch_name(cfx_operator op)
+{
+    static const struct { cfx_operator op; const char *name; } names[] = {
+        {CFX_OPID_size, ".size"}, {CFX_OPID_new_zeros, ".new_zeros"},
+        {CFX_OPID_reshape, "torch.reshape"}, {CFX_OPID_getitem, "operator.getitem"},
+        {CFX_OPID_add, "operator.add"}, {CFX_OPID_tuple, "builtins.tuple"},
+        {CFX_OPID_lstm, "torch.lstm"}, {CFX_OPID_gru, "torch.gru"},
+        {CFX_OPID_rnn_tanh, "torch.rnn_tanh"}, {CFX_OPID_rnn_relu, "torch.rnn_relu"},
+        {CFX_OPID_lstm_cell, "torch.lstm_cell"}, {CFX_OPID_gru_cell, "torch.gru_cell"},
+        {CFX_OPID_rnn_tanh_cell, "torch.rnn_tanh_cell"},
+        {CFX_OPID_rnn_relu_cell, "torch.rnn_relu_cell"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].op == op)
+            return names[i].name;
+    return NULL;
+}
+
+static cfx_status respell(cfx_node *n, cfx_error *err)
+{
+    const char *name = torch_name(cfx_node_operator(n));
+    if (!name)
+        return CFX_OK;
+    const bool method = *name == '.';
+    name += method;
+    cfx_value v = cfx_value_retain(cfx_value_name(n->graph, name, strlen(name), err));
+    if (v.kind == CFX_KIND_INVALID)
+        return CFX_E_NOMEM;
+    const cfx_target target = {.object = method ? NULL : cfx_value_object(v), .name = name,
+                               .size = strlen(name)};
+    cfx_status status = method ? cfx_node_set_op(n, CFX_OP_CALL_METHOD, err) : CFX_OK;
+    if (status == CFX_OK)
+        status = cfx_node_set_target(n, target, err);
+    cfx_value_release(n->graph, v);
+    return status;
+}
+
+static cfxi_special_fn *special_of(cfx_operator op)
+{
+    switch ((int)op) {
+    case CFX_OPID_lstm: return cfxi_lower_lstm;
+    case CFX_OPID_gru: return cfxi_lower_gru;
+    case CFX_OPID_lstm_cell: return cfxi_lower_lstm_cell;
+    case CFX_OPID_gru_cell: return cfxi_lower_gru_cell;
+    case CFX_OPID_rnn_tanh_cell: return cfxi_lower_rnn_cell;
+    default: return cfxi_lower_rnn;
+    }
+}
+
+cfx_status cfxi_lower_recurrent(cfx_graph *g, const cfx_module_tree *modules, cfx_node *n,
+                                cfx_operator op, cfx_error *err)
+{
+    cfxi_lower l = {.g = g, .modules = modules, .err = err};
+    cfx_node *before = cfx_node_prev(n);
+    l.what = cfx_node_map_new(g->allocator, err);
+    cfx_status status = l.what ? special_of(op)(&l, n) : CFX_E_NOMEM;
+    cfx_node *at = before ? cfx_node_next(before) : cfx_graph_first(g);
+    for (; status == CFX_OK; at = cfx_node_next(at)) {
+        if (at->op != CFX_OP_GET_ATTR)
+            status = respell(at, err);
+        if (at == n)
+            break;
+    }
+    if (status == CFX_OK && l.refused > 0) {
+        *err = l.first;
+        status = l.first.status;
+    }
+    cfxi_lower_paths_free(&l);
+    cfx_node_map_free(l.what);
+    return status;
 }

@@ -101,6 +101,7 @@ static uint8_t role_of(cfx_backend_result result)
     case CFX_RESULT_OWN: return CFXI_QUANTIZE_OWN;
     case CFX_RESULT_SHARED: return CFXI_QUANTIZE_SHARE;
     case CFX_RESULT_COUNTED: return CFXI_QUANTIZE_COUNT;
+    case CFX_RESULT_GIVEN: return CFXI_QUANTIZE_TAKE;
     case CFX_RESULT_UNOBSERVED: break;
     }
     return CFXI_QUANTIZE_OWN;
@@ -120,7 +121,7 @@ static uint8_t modes_of(const cfx_backend_pattern *p)
         else if (!is_float && p->result != CFX_RESULT_UNOBSERVED)
             modes |= CFXI_QUANTIZE_STATIC;
     }
-    return (uint8_t)(modes | (own ? own->modes & CFXI_QUANTIZE_LAYER : 0));
+    return (uint8_t)(modes | (own ? own->modes & CFXI_QUANTIZE_WEIGHTS : 0));
 }
 
 /* Puts the new pattern, number `i` and 1, among those that begin like it: longest first, and the
@@ -233,7 +234,7 @@ bool cfxi_quantize_backend_takes(const cfx_backend *b, const cfxi_quantize_patte
 {
     const cfx_backend_types *types = (const cfx_backend_types *)b->accepted.data + p->first_type;
     const cfx_quantize_spec *x = &config->activation, *w = &config->weight;
-    const bool each_run = cfxi_quantize_each_run(x), layer = p->row.modes & CFXI_QUANTIZE_LAYER;
+    const bool each_run = cfxi_quantize_each_run(x), layer = p->row.modes & CFXI_QUANTIZE_WEIGHTS;
     for (size_t i = 0; i < p->n_types; i++) {
         const cfx_backend_types *t = &types[i];
         if ((t->input.any || t->each_run == each_run) && fits(&t->input, x, dtype_of(x)) &&

@@ -8,11 +8,14 @@
 
 #include "analysis/control_flow_impl.h"
 
+#include <cfx/pass.h>
+
 /* ---- the tables ----------------------------------------------------------------------------- */
 
 #define STATIC CFXI_QUANTIZE_STATIC
 #define DYNAMIC CFXI_QUANTIZE_DYNAMIC
 #define LAYER CFXI_QUANTIZE_LAYER
+#define RECURRENT CFXI_QUANTIZE_RECURRENT
 static const cfxi_quantize_row rows[CFX_OPERATOR_COUNT] = {
 #define CFX_QUANTIZE(op, role, modes, spellings)                                                   \
     [CFX_OPID_##op] = {spellings, CFXI_QUANTIZE_##role, modes},
@@ -21,6 +24,7 @@ static const cfxi_quantize_row rows[CFX_OPERATOR_COUNT] = {
 #undef STATIC
 #undef DYNAMIC
 #undef LAYER
+#undef RECURRENT
 
 typedef struct fusion {
     uint16_t head, tail;
@@ -137,7 +141,7 @@ static const char *refusal_of(const cfxi_quantize_row *row, const cfx_qconfig *c
 {
     const cfx_quantize_spec *x = &config->activation;
     const cfx_quantize_spec *w = &config->weight;
-    const bool layer = row->modes & CFXI_QUANTIZE_LAYER;
+    const bool layer = row->modes & CFXI_QUANTIZE_WEIGHTS;
     *quietly = false;
     if (x->observer == CFX_OBSERVE_NOTHING) {
         *quietly = !layer || w->observer == CFX_OBSERVE_NOTHING;
@@ -300,6 +304,9 @@ static cfx_status find_row(cfxi_prepare *p, cfx_node *n, cfx_operator op, cfxi_q
     return CFX_OK;
 }
 
+/* Whether the tables of cfx count. */
+static bool takes_own(const cfxi_prepare *p) { return !p->opts->backend || p->opts->backend_adds; }
+
 /* What the backend says of it. */
 static cfx_status find_pattern(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
 {
@@ -322,7 +329,10 @@ static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
     f.product = p->opts->every_spelling && cfxi_quantize_is_layer(p, n, f.op);
     if (f.product)
         f.op = CFX_OPID_linear;
-    CFX_TRY(p->opts->backend ? find_pattern(p, n, &f) : find_row(p, n, op, &f));
+    if (p->opts->backend)
+        CFX_TRY(find_pattern(p, n, &f));
+    if (!f.pattern && takes_own(p))
+        CFX_TRY(find_row(p, n, op, &f));
     CFX_TRY(find_config(p, n, &f));
     CFX_TRY(count_call(p, n));
     cfxi_quantize_facts *made = cfxi_base_map_add(&p->facts, n, sizeof f, p->allocator);
@@ -343,8 +353,18 @@ cfx_status cfxi_quantize_look(cfxi_prepare *p)
         CFX_TRY(join_norm(p, n, f));
         if (p->opts->backend)
             join_chain(p, n, f);
-        else
+        if (!f->pattern && takes_own(p))
             CFX_TRY(join_tail(p, n, f));
     }
     return CFX_OK;
+}
+
+/* ---- before observers are put between ------------------------------------------------------- */
+
+/* For inference that is the pass fuse_bn. What else counts as one stays two calls: preparing
+ * observes nothing between them. */
+cfx_status cfx_graph_fuse_layers(cfx_graph *g, const cfx_module_tree *modules, bool *changed,
+                                 cfx_error *err)
+{
+    return cfx_pass_run(cfx_pass_find("fuse_bn"), g, modules, NULL, changed, err);
 }

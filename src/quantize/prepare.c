@@ -153,7 +153,7 @@ static bool is_only_number(const cfx_node *n, const cfx_node *input)
 }
 
 /* The reference form computes in float32. */
-static cfx_status check_dtype(const cfxi_prepare *p, const char *path)
+cfx_status cfxi_quantize_check_dtype(const cfxi_prepare *p, const char *path)
 {
     cfx_error why = {.status = CFX_OK};
     cfx_value v;
@@ -204,7 +204,7 @@ static cfx_status observe_inputs(cfxi_prepare *p, cfx_node *n, const cfxi_quanti
         if (in_one_chain(p, n, input) || !is_wanted(p, n, f, input, &weight))
             continue;
         if (weight && input->op == CFX_OP_GET_ATTR)
-            status = check_dtype(p, cfxi_quantize_path(input));
+            status = cfxi_quantize_check_dtype(p, cfxi_quantize_path(input));
         if (status != CFX_OK)
             break;
         cfx_node *from = observer_for(p, input, f->config, weight);
@@ -280,7 +280,8 @@ static cfx_status observe_result(cfxi_prepare *p, cfx_node *n, const cfxi_quanti
     cfx_node *last = f->tail ? f->tail : n;
     cfx_node *like = NULL;
     const cfx_observer_kind kind = f->config->activation.observer;
-    if (kind == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(&f->config->activation))
+    if (kind == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(&f->config->activation) ||
+        f->row->role == CFXI_QUANTIZE_TAKE)
         return CFX_OK;
     if (shares(p, n, f) && !f->tail)
         CFX_TRY(shared_observer(p, n, &like));
@@ -302,8 +303,11 @@ static cfx_status observe_weights(cfxi_prepare *p, cfx_node *n, const cfxi_quant
     const char *name = p->opts->training ? "weight_fake_quant" : "weight_observer";
     char path[CFXI_QUANTIZE_MAX_PATH];
     char weight[CFXI_QUANTIZE_MAX_PATH];
-    if (n->op != CFX_OP_CALL_MODULE || !(f->row->modes & CFXI_QUANTIZE_LAYER) ||
-        f->config->weight.observer == CFX_OBSERVE_NOTHING)
+    if (n->op != CFX_OP_CALL_MODULE || f->config->weight.observer == CFX_OBSERVE_NOTHING)
+        return CFX_OK;
+    if (f->row->modes & CFXI_QUANTIZE_RECURRENT)
+        return cfxi_quantize_observe_recurrent(p, n, f->config);
+    if (!(f->row->modes & CFXI_QUANTIZE_LAYER))
         return CFX_OK;
     if (!cfxi_quantize_join(path, cfxi_quantize_path(n), ".", name))
         return cfx_error_set(p->err, CFX_E_LIMIT, "the path '%.100s' is too long",
@@ -311,7 +315,7 @@ static cfx_status observe_weights(cfxi_prepare *p, cfx_node *n, const cfxi_quant
     if (p->modules->identity(p->modules->ctx, path))
         return CFX_OK;  /* the module is called more than once */
     if (cfxi_quantize_join(weight, cfxi_quantize_path(n), ".", "weight"))
-        CFX_TRY(check_dtype(p, weight));
+        CFX_TRY(cfxi_quantize_check_dtype(p, weight));
     if (!p->opts->training)
         return p->host->observe(p->host->ctx, path, f->config, true, p->err);
     if (!p->host->train)
@@ -433,7 +437,7 @@ static const char *no_row(const cfxi_prepare *p, const cfx_node *n, const cfxi_q
     const cfx_quantize_spec *x = &f->config->activation;
     if (x->observer == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(x) || !computes(p, n, f))
         return NULL;
-    if (p->opts->backend)
+    if (p->opts->backend && !p->opts->backend_adds)
         return "the backend config does not have this call";
     if (cfxi_quantize_find_row(f->op))
         return "PyTorch's FX mode leaves this spelling in float; the option every_spelling doesn't";

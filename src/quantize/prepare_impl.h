@@ -18,9 +18,16 @@ typedef enum cfxi_quantize_role {
     CFXI_QUANTIZE_OWN,
     CFXI_QUANTIZE_SHARE,
     CFXI_QUANTIZE_COUNT,
-    CFXI_QUANTIZE_FIXED
+    CFXI_QUANTIZE_FIXED,
+    CFXI_QUANTIZE_TAKE  /* only of backends: the inputs are observed, and the result is not */
 } cfxi_quantize_role;
-enum { CFXI_QUANTIZE_STATIC = 1, CFXI_QUANTIZE_DYNAMIC = 2, CFXI_QUANTIZE_LAYER = 4 };
+enum {
+    CFXI_QUANTIZE_STATIC = 1,
+    CFXI_QUANTIZE_DYNAMIC = 2,
+    CFXI_QUANTIZE_LAYER = 4,
+    CFXI_QUANTIZE_RECURRENT = 8,
+    CFXI_QUANTIZE_WEIGHTS = CFXI_QUANTIZE_LAYER | CFXI_QUANTIZE_RECURRENT
+};
 
 typedef struct cfxi_quantize_row {
     const char *spellings;
@@ -94,6 +101,12 @@ static inline cfxi_quantize_facts *cfxi_quantize_facts_of(const cfxi_prepare *p,
 bool cfxi_quantize_is_number(const cfxi_prepare *p, const cfx_node *n, cfx_operator op);
 /* Whether the value, which is a number or not, is certainly of integers or truth values. */
 bool cfxi_quantize_is_whole(const cfxi_prepare *p, const cfx_node *n, cfx_operator op, bool number);
+
+/* Fails if the weight at `path` is not float32. (prepare.c) */
+cfx_status cfxi_quantize_check_dtype(const cfxi_prepare *p, const char *path);
+/* Makes observers for the matrices of a recurrent module. (reference_recurrent.c) */
+cfx_status cfxi_quantize_observe_recurrent(cfxi_prepare *p, const cfx_node *n,
+                                           const cfx_qconfig *config);
 
 /* ---- products with matrices of the model (matrices.c) -------------------------------------- */
 

@@ -180,8 +180,12 @@ static cfx_status look_at_layer(cfxi_convert *c, cfx_node *n)
     void *id = (void *)(uintptr_t)c->modules->identity(c->modules->ctx, cfxi_quantize_path(n));
     CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
     const cfxi_quantize_row *row = cfxi_quantize_find_row(op);
-    if (row && !(row->modes & CFXI_QUANTIZE_STATIC) && (row->modes & CFXI_QUANTIZE_DYNAMIC))
-        return cfxi_quantize_keep(c, n, "its weights have no reference form");
+    if (row && (row->modes & CFXI_QUANTIZE_RECURRENT)) {
+        bool is;
+        CFX_TRY(cfxi_quantize_look_at_recurrent(c, n, &is));
+        return !is || cfxi_base_pointers_set(&c->layers, n, n, c->allocator)
+                   ? CFX_OK : cfxi_base_nomem(c->err);
+    }
     if (!row || !id || !cfxi_quantize_weight_observer(c, cfxi_quantize_path(n), path))
         return CFX_OK;
     c->n_observers++;
@@ -361,7 +365,9 @@ static cfx_status convert_node(cfxi_convert *c, cfx_node *n)
         !cfxi_base_pointers_get(&c->layers, n))
         return CFX_OK;
     CFX_TRY(cfx_node_operator_of(n, c->modules, &op, c->err));
-    return cfxi_quantize_layer(c, n, op);
+    const cfxi_quantize_row *row = cfxi_quantize_find_row(op);
+    return row && (row->modes & CFXI_QUANTIZE_RECURRENT) ? cfxi_quantize_recurrent(c, n, op)
+                                                         : cfxi_quantize_layer(c, n, op);
 }
 
 static cfx_status convert_graph(cfx_graph *g, void *ctx, cfx_error *err)

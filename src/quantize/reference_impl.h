@@ -76,4 +76,10 @@ const char *cfxi_quantize_layer_refusal(cfxi_convert *c, const cfx_node *n, cfx_
 /* Makes the call of a layer one of its function with dequantized weights. (reference_layers.c) */
 cfx_status cfxi_quantize_layer(cfxi_convert *c, cfx_node *n, cfx_operator op);
 
+/* Whether the matrices of the recurrent module that `n` calls have observers, and it can become a
+ * function; else it stays float. (reference_recurrent.c) */
+cfx_status cfxi_quantize_look_at_recurrent(cfxi_convert *c, cfx_node *n, bool *is);
+/* Makes the call of a recurrent module one of its function. (reference_recurrent.c) */
+cfx_status cfxi_quantize_recurrent(cfxi_convert *c, cfx_node *n, cfx_operator op);
+
 #endif

@@ -47,6 +47,32 @@ static double off(cfx_scope *s, cfx_var a, cfx_var b)
     return cfx_var_number(s, cfx_div(s, cfx_norm(s, cfx_sub(s, a, b)), cfx_norm(s, b)));
 }
 
+/* Words, an LSTM, and a bag of other words. */
+static cfx_var read_words(cfx_scope *s, cfx_module *self, cfx_var ids)
+{
+    cfx_var x = cfx_call_child(s, self, "words", ids);
+    cfx_var y = cfx_getitem(s, cfx_call_child(s, self, "memory", x), 0);
+    return cfx_add(s, cfx_sum(s, y, .dim = cfx_ints(s, 1)), cfx_call_child(s, self, "bag", ids));
+}
+
+static const cfx_class words_class = {.name = "Words", .inputs = "ids", .forward = read_words};
+
+static cfx_module *make_words(cfx_scope *s)
+{
+    cfx_module *net = cfx_module_new(s, &words_class);
+    cfx_module_add(s, net, "words", cfx_nn_embedding(s, 20, 6));
+    cfx_module_add(s, net, "memory", cfx_nn_lstm(s, 6, 8));
+    cfx_module_add(s, net, "bag", cfx_nn_embedding_bag(s, 20, 8));
+    if (net)
+        cfx_module_train(net, false);
+    return net;
+}
+
+static cfx_var some_words(cfx_scope *s)
+{
+    return cfx_reshape(s, cfx_arange(s, 12), cfx_ints(s, 4, 3));
+}
+
 /* ---- static -------------------------------------------------------------------------------- */
 
 TEST(prepare_calibrate_convert)
@@ -92,6 +118,32 @@ TEST(every_observer)
         CHECK(off(s, cfx_call(s, q, x), cfx_call(s, net, x)) < 0.1);
         CHECK_STR_EQ("", cfx_scope_error(s)->message);
         CHECK_INT_EQ(i % 2 ? 0 : 2, (long long)count(q, "weight_scale"));
+        cfx_scope_free(s);
+    }
+}
+
+/* What computes what is left in float is told by test_quantize_recurrent.py. */
+TEST(words_and_recurrent_layers)
+{
+    static const struct { cfx_quantize_options options; size_t integers; double off; } kinds[] = {
+        {{.mode = CFX_QUANTIZE_WEIGHTS}, 4, 0.02},
+        {{.mode = CFX_QUANTIZE_WEIGHTS, .per_tensor = true}, 4, 0.02},
+        {{.mode = CFX_QUANTIZE_WEIGHTS, .bits = 4, .group = 2}, 4, 0.2},
+        {{.mode = CFX_QUANTIZE_DYNAMIC}, 2, 0.02},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        cfx_scope *s = new_scope();
+        cfx_module *net = make_words(s);
+        cfx_var ids = some_words(s);
+        cfx_module *prepared = cfx_quantize_prepare_at(CFX_HERE(s), net, kinds[i].options);
+        cfx_call(s, prepared, ids);
+        cfx_module *q = cfx_quantize_convert(s, prepared);
+        CHECK_INT_EQ((long long)kinds[i].integers,
+                     (long long)count(q, kinds[i].options.bits == 4 ? "_int4" : "_int8") -
+                         (kinds[i].options.bits == 4 ? 4 : 0));
+        const double error = off(s, cfx_call(s, q, ids), cfx_call(s, net, ids));
+        CHECK(error > 0 && error < kinds[i].off);
+        CHECK_STR_EQ("", cfx_scope_error(s)->message);
         cfx_scope_free(s);
     }
 }
@@ -350,7 +402,18 @@ static void whole(cfx_scope *s, const cfx_allocator *a)
     corrected(s, net, q, x);
 }
 
+static void whole_of_words(cfx_scope *s, const cfx_allocator *a)
+{
+    (void)a;
+    cfx_module *prepared = cfx_quantize_prepare(s, make_words(s), .mode = CFX_QUANTIZE_WEIGHTS,
+                                                .bits = 4, .group = 4);
+    cfx_var ids = some_words(s);
+    cfx_call(s, prepared, ids);
+    cfx_call(s, cfx_quantize_convert(s, prepared), ids);
+}
+
 TEST(memory_may_run_out_anywhere)
 {
     CHECK(scope_oom_sweep(whole) > 100);
+    CHECK(scope_oom_sweep(whole_of_words) > 100);
 }

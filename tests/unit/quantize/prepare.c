@@ -1,4 +1,4 @@
-/* prepare.c - tests of fusing, preparing and converting (fuse.c, patterns.c, prepare.c,
+/* prepare.c - tests of fusing, preparing and converting (patterns.c, prepare.c,
  * reference*.c). */
 #include "quantize/prepare_impl.h"
 
