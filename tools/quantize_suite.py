@@ -32,6 +32,7 @@ def replace_quantization(words):
     import torch
     import torch.ao.quantization.quantize_fx as ao
 
+    import cfx
     from cfx import quantize
     from cfx.quantize.host import _has_seen
     from cfx.quantize.specs import is_observer
@@ -49,7 +50,9 @@ def replace_quantization(words):
             if words:
                 made_up(prepared)
             converted = quantize.convert_fx(prepared, *args, **kwargs)
-            converted.meta["form"] = form
+            for module in converted.modules():  # those that stand alone, too
+                if isinstance(module, cfx.GraphModule):
+                    module.meta["form"] = form
             return converted
         return convert
 

@@ -7,6 +7,7 @@ layer in integers? `nodes_of` answers such questions about a graph of cfx. Nothi
 graph.
 """
 import re
+from pathlib import Path
 
 import torch
 from torch.testing._internal.common_quantization import NodeSpec
@@ -29,6 +30,15 @@ QUANTIZE = NodeSpec.call_function(torch.quantize_per_tensor)
 QUANTIZE_EACH_RUN = NodeSpec.call_function(torch.quantize_per_tensor_dynamic)
 DEQUANTIZE = NodeSpec.call_method("dequantize")
 TO = NodeSpec.call_method("to")  # float16
+
+
+# The operators that torch.ao has an integer form of: those of cfx's table, whose rows are its.
+ROWS = {name.replace("_", "") for name in re.findall(
+    r"CFX_QUANTIZE\((\w+)", (Path(__file__).resolve().parent.parent / "src/quantize/quantize.def")
+    .read_text())}  # fmt: skip
+MOVES = {"Identity": "alias", "upsample": "interpolate", "getitem": "view", "chunk": "view",
+         "ChannelShuffle": "view", "channel_shuffle": "view"}
+LAYERS_WITH_WEIGHTS = ("linear", "conv")
 
 
 def layer_name(cls):
@@ -136,7 +146,7 @@ class Reader:
         if any(_name(i.args[0]).endswith("tensor") and not isinstance(i.args[1], float)
                for i in values):
             self.how[node] = "each run"
-        elif values and stored and node.name not in self.left:
+        elif values and stored and self.has_integers(node, read != values):
             self.how[node] = "integers"
         elif read and not values:
             self.how[node] = "integers" if self.name(node).startswith("embedding") else "weights"
@@ -147,6 +157,15 @@ class Reader:
         if node in self.how and last is not node:
             self.tails[last] = node
 
+    def has_integers(self, node, weighted):
+        """Not what was asked to stay float, or has float weights, or no row: cfx computes some of
+        these in integers, too, where what they read and give are integers."""
+        name = self.name(node)
+        whole = type(self.modules[node.target]).__name__ if node.op == "call_module" else name
+        known = MOVES.get(whole, whole).lower().replace("_", "") in ROWS
+        return (node.name not in self.left and known
+                and (weighted or not name.startswith(LAYERS_WITH_WEIGHTS)))  # fmt: skip
+
     def whole_name(self, node):
         return self.name(node) + ("_relu" if node in self.tails.values() else "")
 
@@ -155,7 +174,7 @@ class Reader:
         name of the layer, which owns the weights."""
         sources = [w for i in node.all_input_nodes for w in i.all_input_nodes if w.op == "get_attr"]
         layers = [str(w.target).rpartition(".")[0].replace(".", "_") for w in sources]
-        named = any(layer and node.name.startswith(layer) for layer in layers)
+        named = any(layer and node.name.lstrip("_").startswith(layer) for layer in layers)
         return "module" if named or node.op == "call_module" else "function"
 
     def back(self, node):

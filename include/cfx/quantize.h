@@ -174,7 +174,8 @@ typedef enum cfx_backend_result {
     CFX_RESULT_OWN,        /* the result has a scale of its own */
     CFX_RESULT_SHARED,     /* it has that of the inputs */
     CFX_RESULT_COUNTED,    /* OWN of two tensors, SHARED of a tensor and a number */
-    CFX_RESULT_UNOBSERVED  /* only weights are quantized */
+    CFX_RESULT_UNOBSERVED, /* only weights are quantized */
+    CFX_RESULT_GIVEN       /* the inputs have scales; the result is taken as the call gives it */
 } cfx_backend_result;
 
 /* A call, or a chain of calls between which nothing is observed: each reads the one before it, and
@@ -248,6 +249,7 @@ typedef struct cfx_prepare_options {
     cfx_finding_fn *left;   /* called for each node that has a configuration but stays float */
     void *ctx;
     const cfx_backend *backend;  /* what can be quantized; NULL: all that cfx can */
+    bool backend_adds;      /* what the backend does not have is quantized if cfx can */
     const size_t *whole;    /* places of inputs that are tensors of integers or truth values: masks,
                                tokens. They stay so, as does what is made of their elements alone */
     size_t n_whole;

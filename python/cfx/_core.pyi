@@ -376,7 +376,8 @@ class Graph:
     def _quantize_prepare(
         self, module: Any, host: Any, rules: Rules, training: bool, every_spelling: bool,
         quantized_inputs: list[int], integer_inputs: list[int],
-        backend: list[tuple[tuple[Any, ...], int, list[dict[str, Any]]]] | None, /,
+        backend: list[tuple[tuple[Any, ...], int, list[dict[str, Any]]]] | None,
+        backend_adds: bool, /,
     ) -> list[tuple[str, str]]: ...  # fmt: skip
     def _quantize_convert(
         self, module: Any, host: Any, keep: list[str], quantized_outputs: list[int], /

@@ -97,7 +97,8 @@ void cfxi_backend_each_line(const cfxi_kernel *k, const cfxi_run *r, cfxi_run_li
 {
     const cfxi_conv *c = &k->problem.conv;
     running w = {k, r, line};
-    const int64_t work = c->out[2] * c->groups * c->kernel[1] * c->kernel[2];
+    const int64_t work = c->out[2] * c->groups * c->in_channels * c->out_channels * c->kernel[1] *
+                         c->kernel[2];
     const int64_t grain = (1 << 16) / (work > 0 ? work : 1) + 1;  /* worth waking a thread */
     cfxi_rt_parallel(r->rt, c->batch * c->out[1], grain, run_lines, &w);
 }
@@ -122,6 +123,6 @@ void cfxi_backend_finish_line(const cfxi_problem *p, const cfxi_run *r, size_t f
         return;
     for (size_t s = first; s < p->num_posts; s++)
         offset[s] = image * p->posts[s].rows[0] + y * p->posts[s].rows[1];
-    cfxi_backend_finish_rows(p, r, first, line, p->conv.out[2], p->conv.ys[4], p->conv.groups, 2,
-                             offset);
+    cfxi_backend_finish_rows(p, r, first, line, p->conv.out[2], p->conv.ys[4],
+                             p->conv.groups * p->conv.out_channels, 2, offset);
 }

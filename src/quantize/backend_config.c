@@ -101,6 +101,7 @@ static uint8_t role_of(cfx_backend_result result)
     case CFX_RESULT_OWN: return CFXI_QUANTIZE_OWN;
     case CFX_RESULT_SHARED: return CFXI_QUANTIZE_SHARE;
     case CFX_RESULT_COUNTED: return CFXI_QUANTIZE_COUNT;
+    case CFX_RESULT_GIVEN: return CFXI_QUANTIZE_TAKE;
     case CFX_RESULT_UNOBSERVED: break;
     }
     return CFXI_QUANTIZE_OWN;

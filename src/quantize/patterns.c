@@ -304,6 +304,9 @@ static cfx_status find_row(cfxi_prepare *p, cfx_node *n, cfx_operator op, cfxi_q
     return CFX_OK;
 }
 
+/* Whether the tables of cfx count. */
+static bool takes_own(const cfxi_prepare *p) { return !p->opts->backend || p->opts->backend_adds; }
+
 /* What the backend says of it. */
 static cfx_status find_pattern(cfxi_prepare *p, cfx_node *n, cfxi_quantize_facts *f)
 {
@@ -326,7 +329,10 @@ static cfx_status look_at(cfxi_prepare *p, cfx_node *n)
     f.product = p->opts->every_spelling && cfxi_quantize_is_layer(p, n, f.op);
     if (f.product)
         f.op = CFX_OPID_linear;
-    CFX_TRY(p->opts->backend ? find_pattern(p, n, &f) : find_row(p, n, op, &f));
+    if (p->opts->backend)
+        CFX_TRY(find_pattern(p, n, &f));
+    if (!f.pattern && takes_own(p))
+        CFX_TRY(find_row(p, n, op, &f));
     CFX_TRY(find_config(p, n, &f));
     CFX_TRY(count_call(p, n));
     cfxi_quantize_facts *made = cfxi_base_map_add(&p->facts, n, sizeof f, p->allocator);
@@ -347,7 +353,7 @@ cfx_status cfxi_quantize_look(cfxi_prepare *p)
         CFX_TRY(join_norm(p, n, f));
         if (p->opts->backend)
             join_chain(p, n, f);
-        else
+        if (!f->pattern && takes_own(p))
             CFX_TRY(join_tail(p, n, f));
     }
     return CFX_OK;

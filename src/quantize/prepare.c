@@ -280,7 +280,8 @@ static cfx_status observe_result(cfxi_prepare *p, cfx_node *n, const cfxi_quanti
     cfx_node *last = f->tail ? f->tail : n;
     cfx_node *like = NULL;
     const cfx_observer_kind kind = f->config->activation.observer;
-    if (kind == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(&f->config->activation))
+    if (kind == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(&f->config->activation) ||
+        f->row->role == CFXI_QUANTIZE_TAKE)
         return CFX_OK;
     if (shares(p, n, f) && !f->tail)
         CFX_TRY(shared_observer(p, n, &like));
@@ -436,7 +437,7 @@ static const char *no_row(const cfxi_prepare *p, const cfx_node *n, const cfxi_q
     const cfx_quantize_spec *x = &f->config->activation;
     if (x->observer == CFX_OBSERVE_NOTHING || cfxi_quantize_each_run(x) || !computes(p, n, f))
         return NULL;
-    if (p->opts->backend)
+    if (p->opts->backend && !p->opts->backend_adds)
         return "the backend config does not have this call";
     if (cfxi_quantize_find_row(f->op))
         return "PyTorch's FX mode leaves this spelling in float; the option every_spelling doesn't";

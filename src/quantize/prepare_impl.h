@@ -18,7 +18,8 @@ typedef enum cfxi_quantize_role {
     CFXI_QUANTIZE_OWN,
     CFXI_QUANTIZE_SHARE,
     CFXI_QUANTIZE_COUNT,
-    CFXI_QUANTIZE_FIXED
+    CFXI_QUANTIZE_FIXED,
+    CFXI_QUANTIZE_TAKE  /* only of backends: the inputs are observed, and the result is not */
 } cfxi_quantize_role;
 enum {
     CFXI_QUANTIZE_STATIC = 1,

@@ -52,6 +52,11 @@ def _value(with_constraints: Any) -> dict[str, Any] | None:
             "scale": limits.scale_exact_match, "zero": limits.zero_point_exact_match}  # fmt: skip
 
 
+def any_types() -> dict[str, Any]:
+    """Types that every static configuration fits."""
+    return {"input": None, "output": None, "weight": None, "each_run": False}
+
+
 def _types(config: Any) -> list[dict[str, Any]]:
     return [{"input": _value(t.input_dtype_with_constraints),
              "output": _value(t.output_dtype_with_constraints),

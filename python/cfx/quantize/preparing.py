@@ -1,5 +1,6 @@
 """fuse_fx, prepare_fx, prepare_qat_fx and convert_fx: from a float model to one in integers."""
 import copy
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,10 @@ from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
 from .backend import patterns_of
 from .comparing import keep_within
+from .custom import (
+    convert_modules, forget_qconfigs, from_config, leaf_classes, leaf_names, list_of, note_qconfigs,
+    patterns_of_modules, prepare_modules,
+)  # fmt: skip
 from .correcting import correct_bias as corrected
 from .host import Host
 from .qconfig_mapping import QConfigMapping
@@ -29,24 +34,12 @@ class _QuantizationTracer(Tracer):
         super().__init__()
         self._names = set(names)
         self._classes = tuple(classes)
+        self.record_stack_traces = True
 
     def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
         return (module_qualified_name in self._names or type(m) in self._classes
                 or m.__module__.startswith("torch.ao.nn.")
                 or super().is_leaf_module(m, module_qualified_name))  # fmt: skip
-
-
-def _from_config(config: Any, cls_name: str) -> Any:
-    """A custom config of torch.ao, from a dict as older programs write it."""
-    if not isinstance(config, dict):
-        return config
-    from torch.ao.quantization.fx import custom_config
-
-    return getattr(custom_config, cls_name).from_dict(config)
-
-
-def _list_of(config: Any, name: str) -> list[Any]:
-    return list(getattr(config, name, None) or ())
 
 
 def _call_plainly(model: Any) -> None:
@@ -75,23 +68,28 @@ def _integer_inputs(gm: GraphModule, example_inputs: Any) -> list[int]:
 
 def _graph_module(model: Any, config: Any) -> GraphModule:
     """A graph of its own for the model, whose weights are copied."""
-    kept = {name: getattr(model, name) for name in _list_of(config, "preserved_attributes")
+    kept = {name: getattr(model, name) for name in list_of(config, "preserved_attributes")
             if hasattr(model, name)}  # fmt: skip
     model = copy.deepcopy(model)
     _call_plainly(model)
     if isinstance(model, GraphModule):
         gm = model
     elif isinstance(model, torch.nn.Module):
-        tracer = _QuantizationTracer(_list_of(config, "non_traceable_module_names"),
-                                     _list_of(config, "non_traceable_module_classes"))  # fmt: skip
+        tracer = _QuantizationTracer(leaf_names(config), leaf_classes(config))
         graph = tracer.trace(model)
         gm = GraphModule(tracer.root, graph, type(model).__name__)
         gm.train(model.training)
     else:
         raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
+    _preserve(gm, kept)
+    return gm
+
+
+def _preserve(gm: GraphModule, kept: dict[str, Any]) -> None:
+    """Attributes that preparing and converting keep, in the graph's `meta`, too."""
+    gm.meta["_user_preserved_attributes"] = kept
     for name, value in kept.items():
         setattr(gm, name, value)
-    return gm
 
 
 def _mapping_of(mapping: Any) -> Any:
@@ -116,7 +114,7 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
             backend_config: Any = None) -> GraphModule:  # fmt: skip
     """Returns a copy of the model as a GraphModule in which batch-norms are part of the weights of
     the layers before them. The model must be in eval mode."""
-    config = _from_config(fuse_custom_config, "FuseCustomConfig")
+    config = from_config(fuse_custom_config, "FuseCustomConfig")
     if model.training:
         raise ValueError("fuse_fx folds batch-norms by their running statistics: call "
                          "model.eval() first, or prepare_qat_fx to train")  # fmt: skip
@@ -128,8 +126,8 @@ def fuse_fx(model: torch.nn.Module, fuse_custom_config: Any = None,
 def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, backend_config: Any,
              training: bool, every: bool | None,
              equalize: bool = False) -> GraphModule:  # fmt: skip
-    patterns = patterns_of(backend_config)
-    config = _from_config(config, "PrepareCustomConfig")
+    given = patterns_of(backend_config)
+    config = from_config(config, "PrepareCustomConfig")
     rules = rules_of(_mapping_of(mapping), config_of)
     captured = isinstance(model, GraphModule)
     gm = _graph_module(model, config)
@@ -142,11 +140,16 @@ def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, backend
         if hasattr(gm, "_ask_for_no_gradients"):  # it was captured, and will run without them
             gm._ask_for_no_gradients()
     every = captured if every is None else every
+    note_qconfigs(gm, rules.find(gm.graph, gm))
+    patterns = [*(given or ()), *patterns_of_modules(gm, config)]
     left = gm.graph._quantize_prepare(gm, Host(gm), rules, training, every,
-                                      _list_of(config, "input_quantized_indexes"),
-                                      _integer_inputs(gm, example_inputs), patterns)  # fmt: skip
-    gm.meta["quantized_inputs"] = _list_of(config, "input_quantized_indexes")
-    gm.meta["quantized_outputs"] = _list_of(config, "output_quantized_indexes")
+                                      list_of(config, "input_quantized_indexes"),
+                                      _integer_inputs(gm, example_inputs),
+                                      patterns if patterns or given is not None else None,
+                                      given is None)  # fmt: skip
+    prepare_modules(gm, config, prepare_qat_fx if training else prepare_fx)
+    gm.meta["quantized_inputs"] = list_of(config, "input_quantized_indexes")
+    gm.meta["quantized_outputs"] = list_of(config, "output_quantized_indexes")
     gm.meta["left_in_float"] = left
     gm.meta["quantization"] = "prepared"
     return _finish(gm)
@@ -164,11 +167,13 @@ def prepare_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Seq
     stand where PyTorch's FX mode puts them; tensors of integers or truth values among the
     `example_inputs` are not observed, nor what is reshaped of them. With `every_spelling`, which
     is the default for a GraphModule, `x.flatten(1)` is observed as `torch.flatten(x, 1)` is. With
-    `equalize` the channels of consecutive layers are evened out first, for weights with one scale.
+    `equalize` the channels of consecutive layers are evened out first, for weights with one scale;
+    so they are with an `_equalization_config` of torch.ao's that has a rule.
     `result.meta["left_in_float"]` lists the calls that have a configuration but stay float, with
     the reason."""
     return _prepare(model, qconfig_mapping, example_inputs, prepare_custom_config,
-                    backend_config, False, every_spelling, equalize)  # fmt: skip
+                    backend_config, False, every_spelling,
+                    equalize or _equalizes(_equalization_config))  # fmt: skip
 
 
 def prepare_qat_fx(model: torch.nn.Module, qconfig_mapping: Any, example_inputs: Sequence[Any],
@@ -195,13 +200,17 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
     most that far off on the `samples` (the inputs of each call: a tensor, or a tuple of arguments):
     the norm of the difference, divided by that of the float result. With `correct_bias`, biases
     make up on the samples for what rounding shifts, as `cfx.quantize.correct_bias` does.
-    `result.meta["left_in_float"]` lists all that stay float, with the reason."""
+    `result.meta["left_in_float"]` lists all that stay float, with the reason. With
+    `keep_original_weights`, `result.original_weights_lookup` has the float weight and bias of each
+    layer, by its path."""
+    one = functools.partial(_convert, graph_module, convert_custom_config=convert_custom_config,
+                            forget=_remove_qconfig, originals=keep_original_weights)
     names = [keep] if isinstance(keep, str) else list(keep)
     names += _without_config(graph_module, qconfig_mapping)
     if max_error is not None and not max_error > 0:
         raise ValueError(f"max_error must be above 0, such as 0.05; got {max_error!r}")
     if max_error is None and not correct_bias:
-        return _convert(graph_module, names)
+        return one(names)
     if isinstance(samples, Sequence) and len(samples) == 0:
         raise ValueError(f"{'correct_bias' if correct_bias else 'max_error'} needs "
                          "samples=[(input, ...), ...], inputs to measure with")  # fmt: skip
@@ -209,7 +218,7 @@ def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
         samples = list(samples)
 
     def convert(kept: list[str]) -> GraphModule:
-        converted = _convert(graph_module, kept)
+        converted = one(kept)
         if correct_bias:
             converted = corrected(copy.deepcopy(graph_module), converted, samples)
         return converted
@@ -232,6 +241,17 @@ def _without_config(gm: Any, mapping: Any) -> list[str]:
             and not is_observer(modules.get(node.target))]  # fmt: skip
 
 
+def _equalizes(config: Any) -> bool:
+    """Whether an `_equalization_config` of torch.ao's asks for it anywhere."""
+    if config is None:
+        return False
+    mapping = _mapping_of(config)
+    rules = (mapping.object_type_qconfigs, mapping.module_name_regex_qconfigs,
+             mapping.module_name_qconfigs, mapping.module_name_object_type_order_qconfigs)
+    return mapping.global_qconfig is not None or any(
+        q is not None for of in rules for q in of.values())
+
+
 def _dequantize_inputs(gm: GraphModule, places: Sequence[int]) -> None:
     """Inputs that are quantized tensors of PyTorch's (`torch.quantize_per_tensor`), which know
     their own scale."""
@@ -244,6 +264,15 @@ def _dequantize_inputs(gm: GraphModule, places: Sequence[int]) -> None:
             user.replace_input_with(node, real)
 
 
+def _originals(before: GraphModule, after: GraphModule) -> dict[str, list[Any]]:
+    """{path of a layer, or of a weight: [weight, bias or None]} of what integers replaced."""
+    values = {**dict(before.named_parameters()), **dict(before.named_buffers())}
+    left = {*dict(after.named_parameters()), *dict(after.named_buffers())}
+    integers = {path.rpartition("_")[0] for path in left if path.endswith("_scale")}
+    layers = {path: path.removesuffix(".weight") for path in integers & values.keys()}
+    return {layer: [values[path], values.get(f"{layer}.bias")] for path, layer in layers.items()}
+
+
 def _forget_removed(gm: GraphModule) -> None:
     """Recurrent modules hold their weights in a list, too."""
     for module in gm.modules():
@@ -252,7 +281,8 @@ def _forget_removed(gm: GraphModule) -> None:
             module._flat_weights = [getattr(module, name, None) for name in names]
 
 
-def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
+def _convert(graph_module: GraphModule, keep: list[str], *, convert_custom_config: Any = None,
+             forget: bool = True, originals: bool = False) -> GraphModule:  # fmt: skip
     if not isinstance(graph_module, GraphModule):
         raise TypeError("convert_fx takes what prepare_fx returned, got "
                         f"{type(graph_module).__name__}")  # fmt: skip
@@ -261,14 +291,23 @@ def _convert(graph_module: GraphModule, keep: list[str]) -> GraphModule:
                          "returned")  # fmt: skip
     from torch.ao.quantization.fx import _decomposed  # noqa: F401  (registers the operators)
 
+    config = from_config(convert_custom_config, "ConvertCustomConfig")
     gm = copy.deepcopy(graph_module)
+    _preserve(gm, {**gm.meta.get("_user_preserved_attributes", {}), **{
+        name: getattr(graph_module, name) for name in list_of(config, "preserved_attributes")
+        if hasattr(graph_module, name)}})  # fmt: skip
     stage, gm.meta["quantization"] = gm.meta.get("quantization"), "converted"
-    if stage == "prepared" and not any(is_observer(m) for m in gm.modules()):
-        return gm  # nothing in it can be quantized
-    to_float(gm)
-    left = gm.graph._quantize_convert(gm, Host(gm), keep,
-                                      list(gm.meta.get("quantized_outputs", ())))  # fmt: skip
-    gm.meta["left_in_float"] = [*gm.meta.get("left_in_float", ()), *left]
-    _dequantize_inputs(gm, gm.meta.get("quantized_inputs", ()))
-    _forget_removed(gm)
+    convert_modules(gm, config, functools.partial(
+        _convert, keep=[], convert_custom_config=config, forget=forget, originals=originals))
+    if stage != "prepared" or any(is_observer(m) for m in gm.modules()):
+        to_float(gm)
+        plain = () if gm.meta.get("standalone") else gm.meta.get("quantized_outputs", ())
+        left = gm.graph._quantize_convert(gm, Host(gm), keep, list(plain))
+        gm.meta["left_in_float"] = [*gm.meta.get("left_in_float", ()), *left]
+        _dequantize_inputs(gm, gm.meta.get("quantized_inputs", ()))
+        _forget_removed(gm)
+    if originals:
+        gm.original_weights_lookup = _originals(graph_module, gm)
+    if forget:
+        forget_qconfigs(gm)
     return _finish(gm)

@@ -162,17 +162,17 @@ static Py_ssize_t read_places(PyObject *list, size_t places[MOST_PLACES])
 }
 
 /* _quantize_prepare(module, host, rules, training, every_spelling, quantized_inputs,
- * integer_inputs, backend): [(name, reason)] of what stays float. */
+ * integer_inputs, backend, backend_adds): [(name, reason)] of what stays float. */
 PyObject *graph_quantize_prepare(PyGraph *self, PyObject *args)
 {
     PyObject *module, *object, *given, *inputs, *integers, *patterns;
     cfx_backend *backend;
-    int training, every;
+    int training, every, adds;
     size_t places[MOST_PLACES], whole[MOST_PLACES];
     cfx_error err = {0};
     quantize_host h;
-    if (!PyArg_ParseTuple(args, "OOOppOOO:_quantize_prepare", &module, &object, &given, &training,
-                          &every, &inputs, &integers, &patterns))
+    if (!PyArg_ParseTuple(args, "OOOppOOOp:_quantize_prepare", &module, &object, &given, &training,
+                          &every, &inputs, &integers, &patterns, &adds))
         return NULL;
     const Py_ssize_t n = read_places(inputs, places);
     const Py_ssize_t n_whole = n < 0 ? -1 : read_places(integers, whole);
@@ -184,7 +184,8 @@ PyObject *graph_quantize_prepare(PyGraph *self, PyObject *args)
         const cfx_prepare_options opts = {
             .training = training, .every_spelling = every, .inputs = places,
             .n_inputs = (size_t)n, .left = add_left, .ctx = &h, .whole = whole,
-            .n_whole = (size_t)n_whole, .backend = backend};
+            .n_whole = (size_t)n_whole, .backend = backend,
+            .backend_adds = adds};
         cfx_iter here = hold(self->g);
         status = cfx_graph_prepare(self->g, &h.view.table, &h.table, rules, &opts, &err);
         cfx_iter_end(&here);

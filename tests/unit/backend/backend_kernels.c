@@ -2,6 +2,7 @@
  * strides, padding, groups and posts, for each instruction set of the machine, and for oneDNN where
  * CFX_ONEDNN names libdnnl.so. */
 #include "backend/backend_impl.h"
+#include "runtime/kernels/depthwise/depthwise.h"
 
 #include "test_alloc.h"
 
@@ -188,7 +189,9 @@ static double conv_at(const cfxi_conv *c, const float *x, const float *w, int64_
     return sum;
 }
 
-typedef enum form { ANY_FORM, DEPTHWISE, DENSE_3X3, LONG_LINE, MEETING_ROWS, PLANES } form;
+typedef enum form {
+    ANY_FORM, DEPTHWISE, GROUPS, DENSE_3X3, LONG_LINE, MEETING_ROWS, PLANES
+} form;
 
 /* A random convolution; channels last, with gaps between pixels of the result now and then. */
 static cfxi_problem draw_conv(const cfx_runtime *rt, form f)
@@ -225,6 +228,10 @@ static cfxi_problem draw_conv(const cfx_runtime *rt, form f)
         c->in_channels = 512 * (1 + draw(2));
         c->out_channels = 1 + draw(20);
         c->groups = 1;
+    }
+    if (f == GROUPS) {  /* small ones */
+        c->groups = 2 + draw(20);
+        c->in_channels = c->out_channels = 2 << draw(3);
     }
     if (f == PLANES) {
         c->in_channels = 2 + draw(3);
@@ -315,6 +322,8 @@ static void check_isa(cfx_isa isa)
         check_conv(rt, &cfxi_backend_convolution, i % 2 ? LONG_LINE : MEETING_ROWS, false);
     for (int i = 0; i < 300; i++)
         check_conv(rt, &cfxi_backend_depthwise, DEPTHWISE, i % 5 == 4);
+    for (int i = 0; i < 200 && cfxi_depthwise_groups_of(isa, 2); i++)
+        check_conv(rt, &cfxi_backend_depthwise, GROUPS, i % 5 == 4);
     for (int i = 0; i < 60; i++)
         check_conv(rt, &cfxi_backend_winograd, DENSE_3X3, i % 3 == 2);
     cfx_runtime_free(rt);

@@ -4,7 +4,10 @@
  *                         x[r][left + i * step + s * gap][c] * w[r][s][c]
  *                     + bias[c] + add[i][c], low, high)
  *
- * Places whose column is outside of the image are left out.
+ * Places whose column is outside of the image are left out. Where channels are in small groups,
+ * which have as many results, there is a sum over these, too, w[r][s][tap][c]:
+ *
+ *     ... x[r][left + i * step + s * gap][c - c % taps + tap] * w[r][s][tap][c]
  */
 #ifndef CFXI_DEPTHWISE_H
 #define CFXI_DEPTHWISE_H
@@ -20,6 +23,7 @@ typedef struct cfxi_depthwise_line {
     int64_t step;              /* columns from window to window */
     int64_t gap;               /* columns from place to place */
     int64_t lines, places;
+    int64_t taps;              /* channels of a group; 1 for `lines` */
     const float *w;
     int64_t w_line, w_place;
     float *y;
@@ -36,5 +40,8 @@ typedef struct cfxi_depthwise {
 
 CFXI_ISA_TABLES(cfxi_depthwise, cfxi_depthwise_lines)
 const cfxi_depthwise *cfxi_depthwise_of(cfx_isa isa);  /* (depthwise.c) */
+/* For groups of `channels`; NULL where there is nothing better than products. (depthwise.c) */
+extern const cfxi_depthwise cfxi_depthwise_groups_avx512, cfxi_depthwise_groups_avx2;
+const cfxi_depthwise *cfxi_depthwise_groups_of(cfx_isa isa, int64_t channels);
 
 #endif

@@ -37,4 +37,8 @@ INLINE void finish(int pixels, const V *sums, const LINE_TYPE *t, int64_t i, int
 
 #include "depthwise_vector.h"
 
+#ifdef GROUPS
+const cfxi_depthwise ISA(cfxi_depthwise_groups) = {line};
+#else
 const cfxi_depthwise ISA(cfxi_depthwise_lines) = {line};
+#endif

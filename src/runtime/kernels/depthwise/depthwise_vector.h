@@ -8,8 +8,35 @@
  *
  * Expects LINE_TYPE, what describes a line, and X_TYPE, the elements of its image; load_x(t, x, n),
  * which gives n of them as floats; begin() and finish() for the sums of some pixels; and
- * may_repeat(t), whether channels can be computed a second time.
+ * may_repeat(t), whether channels can be computed a second time. With GROUPS, channels are in small
+ * groups: each result has a tap for every channel of its own group, and windows of 3 have tiles.
  */
+#ifdef GROUPS
+#define TAPS(t) ((t)->taps)
+
+/* Which lanes of a vector have the channel number `tap` of the group of each lane. */
+INLINE VI lanes_of(const LINE_TYPE *t, int64_t tap)
+{
+    VI lane;
+    UNROLL for (int i = 0; i < LANES; i++)
+        lane[i] = i;
+    return (lane & -(int32_t)t->taps) + (int32_t)tap;
+}
+
+INLINE V spread(V x, VI lanes)
+{
+#if LANES == 16
+    return _mm512_permutexvar_ps((__m512i)lanes, x);
+#else
+    return _mm256_permutevar8x32_ps(x, (__m256i)lanes);
+#endif
+}
+#else
+#define TAPS(t) 1
+INLINE VI lanes_of(const LINE_TYPE *t, int64_t tap) { return (void)t, (void)tap, (VI){0}; }
+INLINE V spread(V x, VI lanes) { return (void)lanes, x; }
+#endif
+
 /* ---- tiles --------------------------------------------------------------------------------- */
 
 /* `edge`: some columns may be outside of the image. (Few pixels are taken for an edge always: that
@@ -22,19 +49,21 @@ INLINE void tile(int pixels, int places, int step, bool edge, const LINE_TYPE *t
     const float *w = t->w + c;
     V sums[MOST_PIXELS];
     begin(pixels, sums, t, c, LANES);
-    for (int64_t r = 0; r < t->lines; r++, x += t->x_line, w += t->w_line) {
-        V weights[MOST_PLACES];
-        UNROLL for (int s = 0; s < places; s++)
-            weights[s] = LOAD(w + s * t->w_place);
-        UNROLL for (int j = 0; j < (pixels - 1) * step + places; j++) {
-            if (edge && (from + j < 0 || from + j >= t->columns))
-                continue;
-            const V column = load_x(t, x + (from + j) * t->x_column, LANES);
-            UNROLL for (int k = 0; k < pixels; k++)
-                if (j >= k * step && j < k * step + places)
-                    sums[k] += column * weights[j - k * step];
+    for (int64_t r = 0; r < t->lines; r++, x += t->x_line, w += t->w_line)
+        for (int64_t tap = 0; tap < TAPS(t); tap++) {
+            const VI lanes = lanes_of(t, tap);
+            V weights[MOST_PLACES];
+            UNROLL for (int s = 0; s < places; s++)
+                weights[s] = LOAD(w + tap * t->channels + s * t->w_place);
+            UNROLL for (int j = 0; j < (pixels - 1) * step + places; j++) {
+                if (edge && (from + j < 0 || from + j >= t->columns))
+                    continue;
+                const V column = spread(load_x(t, x + (from + j) * t->x_column, LANES), lanes);
+                UNROLL for (int k = 0; k < pixels; k++)
+                    if (j >= k * step && j < k * step + places)
+                        sums[k] += column * weights[j - k * step];
+            }
         }
-    }
     finish(pixels, sums, t, i, c, LANES);
 }
 
@@ -44,8 +73,12 @@ typedef void tile_fn(const LINE_TYPE *t, int64_t i, int64_t c);
 #define TILES(X, places, step)                                                                     \
     X(7, false, places, step) X(7, true, places, step) X(4, true, places, step)                    \
     X(2, true, places, step) X(1, true, places, step)
+#ifdef GROUPS
+#define WINDOWS(X) TILES(X, 3, 1) TILES(X, 3, 2)
+#else
 #define WINDOWS(X)                                                                                 \
     TILES(X, 3, 1) TILES(X, 3, 2) TILES(X, 5, 1) TILES(X, 5, 2) TILES(X, 7, 1)
+#endif
 
 /* The tiles of a window: [pixels][edge]. */
 typedef tile_fn *const tiles_of_window[MOST_PIXELS + 1][2];
@@ -72,9 +105,11 @@ WINDOWS(X)
     [pixels][edge] = tile_##pixels##_##edge##_##places##_##step,
 static tiles_of_window tiles_3_1 = {TILES(X, 3, 1)};
 static tiles_of_window tiles_3_2 = {TILES(X, 3, 2)};
+#ifndef GROUPS
 static tiles_of_window tiles_5_1 = {TILES(X, 5, 1)};
 static tiles_of_window tiles_5_2 = {TILES(X, 5, 2)};
 static tiles_of_window tiles_7_1 = {TILES(X, 7, 1)};
+#endif
 #undef X
 
 /* NULL if the window has none. */
@@ -84,8 +119,10 @@ static tiles_of_window *tiles_for(const LINE_TYPE *t)
         return NULL;
     switch (t->places) {
     case 3: return t->step == 1 ? &tiles_3_1 : &tiles_3_2;
+#ifndef GROUPS
     case 5: return t->step == 1 ? &tiles_5_1 : &tiles_5_2;
     case 7: return t->step == 1 ? &tiles_7_1 : NULL;
+#endif
     default: return NULL;
     }
 }
@@ -118,10 +155,14 @@ INLINE void sum_pixels(int pixels, const LINE_TYPE *t, int64_t i, int64_t first,
     begin(pixels, sums, t, c, n);
     for (int64_t r = 0; r < t->lines; r++)
         for (int64_t s = first; s < last; s++) {
-            const V weight = v_load(t->w + c + r * t->w_line + s * t->w_place, n);
             const X_TYPE *at = t->x + c + r * t->x_line + (from + s * t->gap) * t->x_column;
-            UNROLL for (int k = 0; k < pixels; k++)
-                sums[k] += load_x(t, at + k * t->step * t->x_column, n) * weight;
+            const float *w = t->w + c + r * t->w_line + s * t->w_place;
+            for (int64_t tap = 0; tap < TAPS(t); tap++) {
+                const VI lanes = lanes_of(t, tap);
+                const V weight = v_load(w + tap * t->channels, n);
+                UNROLL for (int k = 0; k < pixels; k++)
+                    sums[k] += spread(load_x(t, at + k * t->step * t->x_column, n), lanes) * weight;
+            }
         }
     finish(pixels, sums, t, i, c, n);
 }
