@@ -158,7 +158,8 @@ static void add_row(const bags *b, int64_t i, piece *p)
     const cfx_tensor *w = b->weight;
     const int64_t at = b->indices[i];
     const char *row = b->table ? NULL : w->data + at * w->stride[0] + p->from * w->stride[1];
-    const bool floats = b->table || (w->dtype == CFX_DTYPE_FLOAT32 && w->stride[1] == sizeof(float));
+    const bool floats = b->table ||
+                        (w->dtype == CFX_DTYPE_FLOAT32 && w->stride[1] == sizeof(float));
     const float *x = b->table ? room : (const float *)(const void *)row;
     const double by = b->samples ? b->samples[i] : 1;
     if (b->table)
