@@ -30,7 +30,8 @@ enum {
 
 typedef struct bytes_kernel {
     cfxi_kernel head;
-    cfxi_conv conv;         /* a product, too */
+    cfxi_conv conv;         /* a product, too; with groups that are joined */
+    int64_t joined;         /* how many are one */
     int64_t rows[CFXI_MOST_POSTS][3];  /* strides of posts: image, line, pixel */
     int64_t other[3];       /* and of what is added */
     const cfxi_bytes *bytes;
@@ -94,6 +95,22 @@ static bool is_padded(const cfxi_conv *c)
     const int64_t across =
         (c->out[2] - 1) * c->stride[2] + (c->kernel[2] - 1) * c->dilation[2] + 1;
     return c->before[1] > 0 || c->before[2] > 0 || down > c->in[1] || across > c->in[2];
+}
+
+/* Small groups are joined to fill a panel: their weights for each other's channels are zeros. */
+static void join_groups(bytes_kernel *k)
+{
+    cfxi_conv *c = &k->conv;
+    k->joined = 1;
+    if (k->sums || c->groups == 1 || c->wg != c->out_channels * c->ws[0])
+        return;
+    for (int64_t n = 2; n <= c->groups && n * c->out_channels <= CFXI_PANEL; n++)
+        if (c->groups % n == 0)
+            k->joined = n;
+    c->groups /= k->joined;
+    c->in_channels *= k->joined;
+    c->out_channels *= k->joined;
+    c->wg *= k->joined;
 }
 
 /* What a sum is made of, and where it is read. */
@@ -201,7 +218,22 @@ static int64_t weight_at(const bytes_kernel *k, int64_t q, int64_t p)
     const int64_t place = p / k->channels + q % blocks;  /* one of them is 0 */
     if (p >= k->k || p % k->channels >= c->in_channels)
         return -1;
-    return p % k->channels * c->ws[1] + q / blocks * c->ws[3] + place * c->ws[4];
+    return p % k->channels % (c->in_channels / k->joined) * c->ws[1] + q / blocks * c->ws[3] +
+           place * c->ws[4];
+}
+
+/* The columns [first, last) of `columns` that the channel of byte p belongs to. */
+typedef struct own_columns {
+    int64_t first, last;
+} own_columns;
+
+static own_columns columns_of(const bytes_kernel *k, int64_t p, int64_t columns)
+{
+    const int64_t each = k->conv.out_channels / k->joined;
+    const int64_t group = p % k->channels / (k->conv.in_channels / k->joined);
+    if (k->joined == 1)
+        return (own_columns){0, columns};
+    return (own_columns){group * each, (group + 1) * each};
 }
 
 /* One panel, whose first column is at `w`. */
@@ -213,7 +245,8 @@ static void pack_panel(const packing *s, const uint8_t *w, int64_t columns, int8
         for (int64_t p = 0; p < k->k; p += CFXI_STEP, to += CFXI_STEP * CFXI_PANEL)
             for (int64_t u = 0; u < CFXI_STEP; u++) {
                 const int64_t at = weight_at(k, q, p + u);
-                for (int64_t j = 0; at >= 0 && j < columns; j++)
+                const own_columns own = columns_of(k, p + u, columns);
+                for (int64_t j = own.first; at >= 0 && j < own.last; j++)
                     to[j * CFXI_STEP + u] = (int8_t)(w[at + j * k->conv.ws[0]] ^ s->flip);
             }
 }
@@ -347,6 +380,7 @@ static cfxi_kernel *prepare(const cfxi_problem *p, const cfxi_constants *from,
     bytes_kernel made = {.head = {&cfxi_backend_bytes, allocator, *p, 0, NULL},
                          .conv = cfxi_backend_conv_of(p)};
     made.sums = has_sums(p, from, made.conv.groups * made.conv.out_channels);
+    join_groups(&made);
     shape(&made);
     cut(&made);
     take_rows(&made);

@@ -254,9 +254,33 @@ static cfx_status take_item(cfxi_integers *job, cfx_node *n, const cfxi_real *li
     return real.integers ? cfxi_quantize_note(job, n, &real) : job->err->status;
 }
 
+/* Whether a row ends with limits, CFXI_END_ARGS. */
+static bool has_limits(cfx_operator op)
+{
+    switch (op) {
+    case CFX_OPID_integer_linear: case CFX_OPID_integer_conv: case CFX_OPID_integer_matmul:
+    case CFX_OPID_integer_add: case CFX_OPID_integer_mul: case CFX_OPID_integer_mean:
+    case CFX_OPID_integer_avg_pool: return true;
+    default: return false;
+    }
+}
+
+/* Whether nothing but `n` reads integers that are cut off at limits when they are made. */
+static bool is_cut_for(const cfx_node *n, const cfx_node *integers)
+{
+    const cfx_value x = cfx_node_arg(n, 0);
+    return has_limits(cfxi_quantize_row_of(integers)) && integers->n_users == 1 &&
+           cfx_use_user(cfx_node_first_use(integers)) == x.as.node && x.as.node->n_users == 1;
+}
+
 /* The largest of x and 0, of integers the largest of x and their zero point. */
 static cfx_status take_relu(cfxi_integers *job, cfx_node *n, cfxi_real real)
 {
+    const size_t low = real.integers ? cfx_node_num_args(real.integers) - 3 : 0;
+    if (real.grid.zero > real.grid.low && is_cut_for(n, real.integers)) {
+        CFX_TRY(cfx_node_set_arg(real.integers, low, cfx_value_int(real.grid.zero), job->err));
+        return cfxi_quantize_note(job, n, &real);
+    }
     const cfx_value args[] = {cfx_value_node(real.integers), cfx_value_int(real.grid.zero)};
     if (real.grid.zero > real.grid.low)
         real.integers = cfxi_quantize_add(job, n, CFX_OPID_clamp_min, args, 2);

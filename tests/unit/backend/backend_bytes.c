@@ -241,6 +241,11 @@ static cfxi_problem draw_conv(const cfx_runtime *rt, layout kind, int64_t channe
     c->groups = kind == DEPTHWISE ? channels : 1 + (kind == DENSE && draw(3) == 0 ? draw(3) : 0);
     c->in_channels = kind == DEPTHWISE ? 1 : channels;
     c->out_channels = kind == DEPTHWISE ? 1 : 2 + draw(60);
+    if (kind == DENSE && draw(4) == 0) {  /* small groups */
+        c->groups = 2 + draw(14);
+        c->in_channels = 1 + draw(8);
+        c->out_channels = 2 + draw(7);
+    }
     for (int d = 0; d < CFXI_SPATIAL; d++) {
         c->kernel[d] = d ? 1 + draw(kind == DEPTHWISE ? 6 : 4) : 1;
         c->stride[d] = d ? 1 + draw(2) : 1;
