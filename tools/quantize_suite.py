@@ -100,7 +100,7 @@ REASONS = [
     (r"(tanh|leaky_relu|add_relu)_lowering", "integer kernels of oneDNN for chains of calls"),
     (r"test_fuse|problematic_fuse|fused_module_qat|norm_relu", "classes of torch.nn.intrinsic"),
     (r"_scale_0|packed_weight|attribute 'scale'|state_dict|qparams_|_reference |fold_quant"
-     r"|mixed_dtypes|stack_trace|weight_observer",
+     r"|mixed_dtypes|stack_trace|weight_observer|model_type",
      "scales as buffers, packed weights, modules: how torch.ao stores what it converts"),
     (r"script|jit|torch.fx cannot|RuntimeError", "TorchScript or torch.fx works on the result"),
     (r"not close", "the same numbers as one engine's kernels, to the last step"),
