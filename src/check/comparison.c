@@ -301,19 +301,64 @@ static bool skips(const skipping *s, const cfxi_layer *layer)
 }
 
 /* The noise of the worst input. One that is skipped stays float, and is rounded for those that read
- * it: then it is that of its own inputs. */
+ * it: then it is that of its own inputs; and so it is of one that is not a tensor, but a tuple. */
 static double noise_before(const cfx_comparison *c, const cfxi_layer *layer, skipping s)
 {
     double worst = 0;
     for (uint32_t i = 0; i < layer->head->n_inputs; i++) {
         const cfxi_layer *from = cfxi_check_source(c, layer->head->inputs[i].def);
-        if (!from || from == layer || !has_values(from))
+        if (!from || from == layer || (!has_values(from) && s.deep <= 0))
             continue;
-        const bool through = s.deep > 0 && skips(&s, from);
+        const bool through = s.deep > 0 && (!has_values(from) || skips(&s, from));
         const skipping next = {s.skip, s.ctx, s.deep - 1};
         worst = fmax(worst, through ? noise_before(c, from, next) : noise(from));
     }
     return worst;
+}
+
+/* Of a module, that of its class, if it is known: else its partner tells what it computes. */
+static cfx_operator operator_of(const cfxi_layer *layer)
+{
+    size_t size;
+    cfx_operator op;
+    cfxi_check_callee(layer->head, &size, &op);
+    return op == CFX_OPID_NONE ? layer->partner : op;
+}
+
+/* Whether a row gives a part of what it reads. That part may have less signal than the rest, and so
+ * fewer dB, but nothing is lost by taking it. */
+static bool gives_part(cfx_operator op)
+{
+    static const cfx_operator parts[] = {
+        CFX_OPID_getitem, CFX_OPID_slice, CFX_OPID_select, CFX_OPID_narrow, CFX_OPID_chunk,
+        CFX_OPID_split, CFX_OPID_split_with_sizes, CFX_OPID_unbind, CFX_OPID_index_select};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (op == parts[i])
+            return true;
+    return false;
+}
+
+/* Rounding to the integers behind a layer, relative to its values, as `noise` is. */
+static double rounding(const cfxi_layer *layer)
+{
+    const cfx_value scale = cfxi_check_is_dequantize(layer->b) ? cfx_node_arg(layer->b, 1)
+                                                               : cfx_value_invalid();
+    const double step = scale.kind == CFX_KIND_FLOAT ? scale.as.f : 0;
+    return layer->sums.aa > 0 ? step * step / 12 * (double)layer->sums.n / layer->sums.aa : 0;
+}
+
+/* Whether a norm made the error of small rows of its input as large as the rows: much more than it
+ * adds by rounding. */
+static bool enlarges(const cfxi_layer *layer, double own)
+{
+    static const cfx_operator norms[] = {CFX_OPID_layer_norm, CFX_OPID_group_norm,
+                                         CFX_OPID_instance_norm, CFX_OPID_rms_norm};
+    enum { MUCH = 10 };
+    const cfx_operator op = operator_of(layer);
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
+        if (op == norms[i])
+            return own * own > MUCH * rounding(layer);
+    return false;
 }
 
 enum { OUTLIERS = 30 };  /* the greatest value, in units of the root of the mean square */
@@ -323,8 +368,10 @@ enum { OUTLIERS = 30 };  /* the greatest value, in units of the root of the mean
 static const char *advice_for(const cfxi_layer *layer, double own)
 {
     const cfxi_sums *s = &layer->sums;
-    if (own < LITTLE || !layer->is_quantized)
+    if (own < LITTLE || !layer->is_quantized || gives_part(operator_of(layer)))
         return NULL;
+    if (enlarges(layer, own))
+        return "keep it and its input in float";
     if (s->most_b < CUT_OFF * s->most_a)
         return "values are cut off: calibrate with more data, or with minmax";
     if (s->most_a > OUTLIERS * sqrt(s->aa / (double)s->n))
@@ -344,7 +391,6 @@ static const char *module_of(const cfx_node *n)
     return path ? path : "";
 }
 
-/* The class of a module may not be known: then its partner tells what it computes. */
 static const char *operation_of(const cfxi_layer *layer)
 {
     size_t size;
@@ -376,7 +422,7 @@ bool cfx_comparison_row(cfx_comparison *c, size_t k, cfx_compared *out)
 {
     if (!c || !sort(c) || k >= c->n_order)
         return false;
-    fill(c, layer_at(c, c->order[k]), (skipping){0}, out);
+    fill(c, layer_at(c, c->order[k]), (skipping){.deep = SKIPPED_DEEP}, out);
     return true;
 }
 
@@ -388,7 +434,8 @@ bool cfx_comparison_worst_own(cfx_comparison *c, bool (*skip)(void *ctx, const c
     cfx_compared row;
     for (size_t i = 0; c && i < c->layers.size; i++) {
         const cfxi_layer *layer = layer_at(c, i);
-        if (!has_values(layer) || !layer->is_quantized || skips(&s, layer))
+        if (!has_values(layer) || !layer->is_quantized || skips(&s, layer) ||
+            gives_part(operator_of(layer)))
             continue;
         fill(c, layer, s, &row);
         if (found && row.own_error <= out->own_error)

@@ -124,6 +124,39 @@ def test_kept_layers_lose_nothing(net):
     assert report["conv1"].advice is None
 
 
+class Tokens(torch.nn.Module):
+    """A token of small numbers among large ones, as a vision transformer begins, of which only the
+    small one goes on; a norm makes all of them the same size."""
+
+    def __init__(self):
+        super().__init__()
+        self.small = torch.nn.Parameter(torch.randn(1, 1, 16) / 50)
+        self.norm, self.fc = torch.nn.LayerNorm(16), torch.nn.Linear(16, 16)
+
+    def forward(self, x):
+        x = torch.cat([self.small.expand(x.size(0), 1, 16), x], 1) + 0.01
+        x = self.norm(x)
+        return self.fc(torch.chunk(x, 2, 1)[0][:, 0])
+
+
+def test_the_advice_for_small_rows_before_a_norm_helps():
+    torch.manual_seed(0)
+    model, batches = Tokens().eval(), [torch.randn(4, 7, 16) for _ in range(3)]
+
+    def quantized(**options):
+        prepared = prepare_fx(model, get_default_qconfig_mapping("onednn"), (batches[0],))
+        for x in batches:
+            prepared(x)
+        return convert_fx(prepared, **options)
+
+    gm = cfx.symbolic_trace(model)
+    report = compare(gm, quantized(), batches)
+    assert report["norm"].advice == "keep it and its input in float"
+    assert report["select" if "select" in str(gm.graph) else "getitem_1"].advice is None
+    better = compare(gm, quantized(keep=["norm", "add", "cat", "expand"]), batches)
+    assert better.result.sqnr > report.result.sqnr + 6
+
+
 # ---- equalize ------------------------------------------------------------------------------------
 
 def distorted(net):

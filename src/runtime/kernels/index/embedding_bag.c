@@ -70,13 +70,15 @@ cfx_status cfxi_rule_embedding_bag(cfxi_call *c)
     return cfxi_rt_result(c, 3, index, mode == MAX ? rows : sizes, mode == MAX ? 2 : 1);
 }
 
-enum { BLOCK = 256 };  /* columns that are added up together */
+enum {
+    BLOCK = 256,  /* columns that are added up together */
+    AHEAD = 8     /* how many rows before one that is read another is fetched */
+};
 
 typedef struct bags {
     cfxi_call *c;
     const cfx_tensor *weight;
-    cfxi_index_row_fn *row;  /* or NULL: `weight` has elements */
-    const void *table;
+    const cfxi_index_table *table;  /* or NULL: `weight` has elements */
     const int64_t *indices;
     const int64_t *offsets;  /* or NULL: each bag has `length` */
     const double *samples;
@@ -123,21 +125,47 @@ static void take_greater(piece *p, int64_t k, double x, int64_t row)
     }
 }
 
+/* sum += by * x */
+static void add_floats(double *sum, double by, const float *x, int64_t n)
+{
+    typedef float floats __attribute__((vector_size(8)));
+    typedef double doubles __attribute__((vector_size(16)));
+    int64_t k = 0;
+    for (; k + 2 <= n; k += 2) {
+        floats two;
+        doubles sums;
+        memcpy(&two, x + k, sizeof two);
+        memcpy(&sums, sum + k, sizeof sums);
+        sums += by * __builtin_convertvector(two, doubles);
+        memcpy(sum + k, &sums, sizeof sums);
+    }
+    for (; k < n; k++)
+        sum[k] += by * (double)x[k];
+}
+
+__attribute__((always_inline)) static inline void fetch(const bags *b, int64_t row)
+{
+    if (b->table)
+        b->table->fetch(b->table->table, row);
+    else
+        cfxi_index_fetch(b->weight, row);
+}
+
 /* Those of a row. Float32 need not ask for the type of each element. */
 static void add_row(const bags *b, int64_t i, piece *p)
 {
     float room[BLOCK];
     const cfx_tensor *w = b->weight;
     const int64_t at = b->indices[i];
-    const char *row = b->row ? NULL : w->data + at * w->stride[0] + p->from * w->stride[1];
-    const bool floats = b->row || (w->dtype == CFX_DTYPE_FLOAT32 && w->stride[1] == sizeof(float));
-    const float *x = b->row ? room : (const float *)(const void *)row;
+    const char *row = b->table ? NULL : w->data + at * w->stride[0] + p->from * w->stride[1];
+    const bool floats = b->table ||
+                        (w->dtype == CFX_DTYPE_FLOAT32 && w->stride[1] == sizeof(float));
+    const float *x = b->table ? room : (const float *)(const void *)row;
     const double by = b->samples ? b->samples[i] : 1;
-    if (b->row)
-        b->row(b->table, at, p->from, p->n, room);
+    if (b->table)
+        b->table->row(b->table->table, at, p->from, p->n, room);
     if (floats && b->mode != MAX) {
-        for (int64_t k = 0; k < p->n; k++)
-            p->sum[k] += by * (double)x[k];
+        add_floats(p->sum, by, x, p->n);
         return;
     }
     for (int64_t k = 0; k < p->n; k++) {
@@ -161,28 +189,37 @@ static void store_piece(const bags *b, int64_t bag, const piece *p)
         else
             cfxi_tensor_store_float((cfx_dtype)out->dtype,
                                     out->data + at * (int64_t)cfxi_tensor_itemsize(out), x);
-        if (b->mode == MAX && !b->row)
+        if (b->mode == MAX && !b->table)
             put_index(cfxi_rt_result_at(b->c, 3), at, p->where[k]);
     }
+}
+
+/* Some columns of a bag; `all`: where the last one ends. */
+static void add_piece(const bags *b, int64_t bag, int64_t all, piece *p)
+{
+    p->seen = 0;
+    memset(p->sum, 0, (size_t)p->n * sizeof *p->sum);
+    memset(p->where, 0, (size_t)p->n * sizeof *p->where);
+    for (int64_t i = begin_of(b, bag), end = end_of(b, bag); i < end; i++) {
+        if (p->from == 0 && i + AHEAD < all)
+            fetch(b, b->indices[i + AHEAD]);
+        if (b->indices[i] == b->padding)
+            continue;
+        add_row(b, i, p);
+        p->seen++;
+    }
+    store_piece(b, bag, p);
 }
 
 static void add_bags(void *ctx, int64_t first, int64_t last)
 {
     const bags *b = ctx;
-    const int64_t width = b->weight->size[1];
+    const int64_t width = b->weight->size[1], all = end_of(b, b->n - 1);
     piece p;
     for (int64_t bag = first; bag < last; bag++)
         for (p.from = 0; p.from < width; p.from += BLOCK) {
             p.n = width - p.from < BLOCK ? width - p.from : BLOCK;
-            p.seen = 0;
-            memset(p.sum, 0, (size_t)p.n * sizeof *p.sum);
-            memset(p.where, 0, (size_t)p.n * sizeof *p.where);
-            for (int64_t i = begin_of(b, bag); i < end_of(b, bag); i++)
-                if (b->indices[i] != b->padding) {
-                    add_row(b, i, &p);
-                    p.seen++;
-                }
-            store_piece(b, bag, &p);
+            add_piece(b, bag, all, &p);
         }
 }
 
@@ -220,13 +257,13 @@ static cfx_status run_bags(bags *b)
 {
     const int64_t each = b->n ? b->count / b->n + 1 : 1;
     CFX_TRY(check_contents(b));
-    if (!b->row)
+    if (!b->table)
         put_bags(b);
     cfxi_rt_parallel(b->c->rt, b->n, 1 + 16384 / (each * (1 + b->weight->size[1])), add_bags, b);
     return CFX_OK;
 }
 
-cfx_status cfxi_index_bags(cfxi_call *c, cfxi_index_row_fn *row, const void *table)
+cfx_status cfxi_index_bags(cfxi_call *c, const cfxi_index_table *table)
 {
     const cfx_tensor *weight = cfxi_rt_tensor(c, WEIGHT);
     const cfx_tensor *samples = cfxi_rt_tensor(c, SAMPLES);
@@ -244,7 +281,7 @@ cfx_status cfxi_index_bags(cfxi_call *c, cfxi_index_row_fn *row, const void *tab
         int64_t padding = cfxi_rt_is_none(c, PADDING) ? -1 : cfxi_rt_int(c, PADDING);
         if (padding < 0 && !cfxi_rt_is_none(c, PADDING))
             padding += weight->size[0];
-        bags b = {.c = c, .weight = weight, .row = row, .table = table,
+        bags b = {.c = c, .weight = weight, .table = table,
                   .indices = (const int64_t *)held[0]->data,
                   .offsets = offsets ? (const int64_t *)held[1]->data : NULL,
                   .length = indices->ndim == 2 ? indices->size[1] : 0,
@@ -259,4 +296,4 @@ cfx_status cfxi_index_bags(cfxi_call *c, cfxi_index_row_fn *row, const void *tab
     return status;
 }
 
-cfx_status cfxi_kernel_embedding_bag(cfxi_call *c) { return cfxi_index_bags(c, NULL, NULL); }
+cfx_status cfxi_kernel_embedding_bag(cfxi_call *c) { return cfxi_index_bags(c, NULL); }

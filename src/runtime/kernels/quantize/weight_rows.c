@@ -215,6 +215,16 @@ cfx_status cfxi_kernel_weight_embedding(cfxi_call *c)
 
 enum { BAG_WEIGHT = 2, BAG_GROUP = 5, MODE = 7, SAMPLES, LAST, PADDING, BAG_ARGS = 9 };
 
+static void fetch_row(const void *weights, int64_t row)
+{
+    const cfxi_integer_weights *w = weights;
+    cfxi_index_fetch(w->weight, row);
+    if (!is_one(w->scale))
+        cfxi_index_fetch(w->scale, row);
+    if (w->zero && !is_one(w->zero))
+        cfxi_index_fetch(w->zero, row);
+}
+
 /* The arguments of embedding_bag, for a table of floats. */
 static void bag_args(const cfxi_call *c, cfx_tensor *table, cfx_datum args[BAG_ARGS])
 {
@@ -250,7 +260,8 @@ cfx_status cfxi_kernel_weight_embedding_bag(cfxi_call *c)
     bag_args(c, table, args);
     cfxi_call bag = *c;
     bag.args = args;
-    const cfx_status status = cfxi_index_bags(&bag, cfxi_integer_weights_row, &w);
+    const cfx_status status = cfxi_index_bags(
+        &bag, &(cfxi_index_table){cfxi_integer_weights_row, fetch_row, &w});
     cfx_tensor_release(table);
     return status;
 }

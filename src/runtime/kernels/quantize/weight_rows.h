@@ -21,7 +21,7 @@ cfx_status cfxi_integer_weights_of(cfxi_call *c, size_t first, size_t last,
 /* n elements of a row of int4, from number `from` on: -8..7, the first in the lower half of a byte;
  * bytes are `step` apart. */
 void cfxi_integer_unpack(const char *row, int64_t step, int64_t from, int64_t n, int8_t *to);
-/* Elements [from, from + n) of a row: (integer - zero) * scale. A cfxi_index_row_fn. */
+/* Elements [from, from + n) of a row: (integer - zero) * scale. */
 void cfxi_integer_weights_row(const void *weights, int64_t row, int64_t from, int64_t n, float *to);
 
 #endif
