@@ -166,9 +166,18 @@ static cfx_status print_integers(cfx_graph *g, cfx_error *err)
     return status;
 }
 
+/* How much of a reason is the same for many: behind a colon are the numbers of one. */
+static size_t size_of_why(const cli_left *left)
+{
+    const char *colon = strstr(left->why, ": ");
+    return colon ? (size_t)(colon - left->why) : strlen(left->why);
+}
+
 static bool are_alike(const cli_left *a, const cli_left *b)
 {
-    return strcmp(a->operator_, b->operator_) == 0 && strcmp(a->why, b->why) == 0;
+    const size_t size = size_of_why(a);
+    return strcmp(a->operator_, b->operator_) == 0 && size == size_of_why(b) &&
+           memcmp(a->why, b->why, size) == 0;
 }
 
 /* All calls of an operator with one reason, in a line. */
@@ -178,7 +187,8 @@ static void print_alike(const cli_lefts *all, size_t first)
     size_t count = 0, shown = 0;
     for (size_t i = first; i < all->n; i++)
         count += are_alike(&all->items[i], &all->items[first]);
-    printf("in float:    %zu %s: %s (", count, all->items[first].operator_, all->items[first].why);
+    printf("in float:    %zu %s: %.*s (", count, all->items[first].operator_,
+           (int)size_of_why(&all->items[first]), all->items[first].why);
     for (size_t i = first; i < all->n; i++) {
         cli_left *left = &all->items[i];
         if (!are_alike(left, &all->items[first]))

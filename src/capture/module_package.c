@@ -382,6 +382,10 @@ static cfx_status write_tensors(table *t, const cfx_module *m, const char *path,
 static cfx_status write_module(void *ctx, cfx_module *m, const char *path, cfx_error *err)
 {
     table *t = ctx;
+    if (m->observing)
+        return cfx_error_set(err, CFX_E_VALUE, "a file cannot hold the observer '%.100s' and what "
+                             "it has seen: calibrate the module and convert it first "
+                             "(cfx_quantize_convert)", path);
     if (path[0]) {
         const cfx_value row[] = {
             text_value(t->graph, path, err),

@@ -373,7 +373,8 @@ static cfx_status prepare_node(cfxi_prepare *p, cfx_node *n)
 /* Whether a node computes from floats, and does not only move them. */
 static bool computes(const cfxi_prepare *p, const cfx_node *n, const cfxi_quantize_facts *f)
 {
-    if (f->number || f->whole || n->n_users == 0 || cfxi_quantize_moves(f->op))
+    if (f->number || f->whole || n->n_users == 0 || cfxi_quantize_moves(f->op) ||
+        cfx_operator_regions(f->op) > 0)
         return false;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const cfxi_quantize_facts *g = cfxi_quantize_facts_of(p, n->inputs[i].def);

@@ -165,8 +165,10 @@ static cfx_status check_observer(cfxi_convert *c, cfx_node *n, const cfx_quantiz
         status = check_scale(scale, &why);
     cfx_value_discard(c->g, scale);
     cfx_value_discard(c->g, zero);
-    c->n_static += !weight && status != CFX_E_TYPE;
-    c->n_seen += !weight && status == CFX_OK;
+    if (!weight && spec->observer != CFX_OBSERVE_FIXED) {  /* what is given was not seen */
+        c->n_static += status != CFX_E_TYPE;
+        c->n_seen += status == CFX_OK;
+    }
     return status == CFX_OK ? CFX_OK : no_scale(c, n, status, &why);
 }
 

@@ -155,6 +155,13 @@ def test_data_that_is_not_finite_is_an_error(value):
         convert_fx(prepared)
 
 
+@pytest.mark.parametrize("last", [nn.Sigmoid, nn.Hardsigmoid, nn.Tanh])
+def test_scales_that_are_given_do_not_make_up_for_data_that_is_not_finite(last):
+    model, x = nn.Sequential(nn.Linear(6, 4), last()).eval(), torch.full((8, 6), float("nan"))
+    with pytest.raises(ValueError, match="not finite: 48 of 48"):
+        convert_fx(calibrated(model, x))
+
+
 @pytest.mark.parametrize("qconfig", ["default_dynamic_qconfig", "int8_weight_only_qconfig"])
 def test_weights_that_are_not_finite_are_an_error(qconfig):
     model, x = nn.Sequential(nn.Linear(6, 4)).eval(), torch.randn(8, 6)
@@ -314,6 +321,29 @@ def test_integers_that_a_model_computes_are_not_observed(source):
     prepared = calibrated(cfx.capture(model, tokens), tokens, rules)
     assert not left(prepared)
     torch.testing.assert_close(convert_fx(prepared)(tokens), model(tokens), rtol=0, atol=0.2)
+
+
+def test_branches_and_loops_are_not_calls_in_float():
+    class Branch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x):
+            if x.sum() > 0:
+                return self.a(x)
+            return self.b(x)
+
+    x = torch.randn(3, 4)
+    prepared = calibrated(cfx.script(Branch().eval()), x)
+    assert not any("cond" in name for name in left(prepared))
+
+
+def test_values_on_the_meta_device_are_not_calibrated():
+    model = nn.Sequential(nn.Linear(4, 4)).eval().to("meta")
+    prepared = prepare_fx(model, mapping(), (torch.randn(3, 4),))
+    with pytest.raises(ValueError, match="meta device"):
+        prepared(torch.randn(3, 4, device="meta"))
 
 
 # ---- calibrated today, converted tomorrow --------------------------------------------------------

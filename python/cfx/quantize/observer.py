@@ -154,6 +154,9 @@ class UniformQuantizationObserverBase(ObserverBase):
         x = x_orig.detach()
         if not x.is_floating_point():
             x = x.to(torch.float32)
+        if x.is_meta:
+            raise ValueError("an observer looks at values, and tensors on the meta device have "
+                             "none: calibrate and convert the model with its weights")  # fmt: skip
         self._core.observe(x if x.device.type == "cpu" else x.cpu())
         return x_orig
 

@@ -244,6 +244,17 @@ TEST(wrong_use)
     cfx_scope_free(s);
 }
 
+TEST(a_prepared_module_is_not_written)
+{
+    static const char path[] = "/nowhere/prepared.cfx";
+    cfx_scope *s = new_scope();
+    cfx_module *prepared = cfx_quantize_prepare(s, make_net(s));
+    cfx_call(s, prepared, data(s));
+    cfx_module_write(s, prepared, path);
+    fails(s, NULL, CFX_E_VALUE, "cannot hold the observer 'fc1.weight_observer'");
+    cfx_scope_free(s);
+}
+
 TEST(data_that_is_not_finite)
 {
     cfx_scope *s = new_scope();
