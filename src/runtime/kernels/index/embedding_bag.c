@@ -1,6 +1,8 @@
 /* embedding_bag.c - sums, means or maxima of rows of a table. */
 #include "bags.h"
 
+#include "bag_sums.h"
+
 /* (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
  * include_last_offset, padding_idx) -> (rows, bag of each index, sizes of bags, where the maxima
  * are); the last three serve gradients, and are empty or zero for sums. Indices in two dimensions
@@ -75,8 +77,11 @@ enum {
     AHEAD = 8     /* how many rows before one that is read another is fetched */
 };
 
+CFXI_ISA_CHOICE(cfxi_bag_sums, cfxi_index_bag_sums_of, cfxi_index_bag_sums)
+
 typedef struct bags {
     cfxi_call *c;
+    const cfxi_bag_sums *fast;
     const cfx_tensor *weight;
     const cfxi_index_table *table;  /* or NULL: `weight` has elements */
     const int64_t *indices;
@@ -125,24 +130,6 @@ static void take_greater(piece *p, int64_t k, double x, int64_t row)
     }
 }
 
-/* sum += by * x */
-static void add_floats(double *sum, double by, const float *x, int64_t n)
-{
-    typedef float floats __attribute__((vector_size(8)));
-    typedef double doubles __attribute__((vector_size(16)));
-    int64_t k = 0;
-    for (; k + 2 <= n; k += 2) {
-        floats two;
-        doubles sums;
-        memcpy(&two, x + k, sizeof two);
-        memcpy(&sums, sum + k, sizeof sums);
-        sums += by * __builtin_convertvector(two, doubles);
-        memcpy(sum + k, &sums, sizeof sums);
-    }
-    for (; k < n; k++)
-        sum[k] += by * (double)x[k];
-}
-
 __attribute__((always_inline)) static inline void fetch(const bags *b, int64_t row)
 {
     if (b->table)
@@ -165,7 +152,7 @@ static void add_row(const bags *b, int64_t i, piece *p)
     if (b->table)
         b->table->row(b->table->table, at, p->from, p->n, room);
     if (floats && b->mode != MAX) {
-        add_floats(p->sum, by, x, p->n);
+        b->fast->add(p->sum, by, x, p->n);
         return;
     }
     for (int64_t k = 0; k < p->n; k++) {
@@ -194,9 +181,35 @@ static void store_piece(const bags *b, int64_t bag, const piece *p)
     }
 }
 
+/* Whether rows can be added where they are. */
+static bool has_float_rows(const bags *b)
+{
+    const cfx_tensor *w = b->weight;
+    return !b->table && b->mode != MAX && w->dtype == CFX_DTYPE_FLOAT32 &&
+           w->stride[1] == sizeof(float);
+}
+
+static void add_rows(const bags *b, int64_t bag, int64_t all, piece *p)
+{
+    const int64_t begin = begin_of(b, bag), end = end_of(b, bag);
+    const cfxi_bag_rows rows = {
+        .table = b->weight->data + p->from * b->weight->stride[1], .stride = b->weight->stride[0],
+        .indices = b->indices + begin, .n = end - begin, .known = all - begin,
+        .samples = b->samples ? b->samples + begin : NULL, .padding = b->padding};
+    b->fast->rows(&rows, p->n, p->sum);
+    p->seen = rows.n;
+    for (int64_t i = begin; b->padding >= 0 && i < end; i++)
+        p->seen -= b->indices[i] == b->padding;
+    store_piece(b, bag, p);
+}
+
 /* Some columns of a bag; `all`: where the last one ends. */
 static void add_piece(const bags *b, int64_t bag, int64_t all, piece *p)
 {
+    if (has_float_rows(b)) {
+        add_rows(b, bag, all, p);
+        return;
+    }
     p->seen = 0;
     memset(p->sum, 0, (size_t)p->n * sizeof *p->sum);
     memset(p->where, 0, (size_t)p->n * sizeof *p->where);
@@ -282,6 +295,7 @@ cfx_status cfxi_index_bags(cfxi_call *c, const cfxi_index_table *table)
         if (padding < 0 && !cfxi_rt_is_none(c, PADDING))
             padding += weight->size[0];
         bags b = {.c = c, .weight = weight, .table = table,
+                  .fast = cfxi_index_bag_sums_of(c->rt->reference ? CFX_ISA_PLAIN : c->rt->isa),
                   .indices = (const int64_t *)held[0]->data,
                   .offsets = offsets ? (const int64_t *)held[1]->data : NULL,
                   .length = indices->ndim == 2 ? indices->size[1] : 0,

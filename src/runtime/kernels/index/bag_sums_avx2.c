@@ -1,0 +1,10 @@
+/* bag_sums_avx2.c - sums of rows, for AVX2. */
+#pragma GCC optimize("O2")
+#include "bag_sums.h"
+
+#if defined(__x86_64__)
+#define LANES 8
+#include "runtime/vector.h"
+
+#include "bag_sums_vector.h"
+#endif
