@@ -162,7 +162,7 @@ class Reader:
         these in integers, too, where what they read and give are integers."""
         name = self.name(node)
         whole = type(self.modules[node.target]).__name__ if node.op == "call_module" else name
-        known = MOVES.get(whole, whole).lower().replace("_", "") in ROWS
+        known = any(MOVES.get(n, n).lower().replace("_", "") in ROWS for n in (name, whole))
         return (node.name not in self.left and known
                 and (weighted or not name.startswith(LAYERS_WITH_WEIGHTS)))  # fmt: skip
 

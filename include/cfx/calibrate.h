@@ -46,6 +46,7 @@ typedef struct cfx_quantize_options {
     const cfx_qrules *rules;     /* instead of all above but `equalize`; or NULL */
     cfx_finding_fn *left;        /* called for each node that stays float, with the reason */
     void *ctx;                   /* for `left` */
+    const cfx_backend *backend;  /* what can be quantized; NULL: all that cfx can */
 } cfx_quantize_options;
 
 /* Sets the rules that these options stand for, for graphs whose calls may have any spelling. What

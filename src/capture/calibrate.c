@@ -34,7 +34,8 @@ static cfx_status prepare(cfx_at at, cfx_module *m, const cfx_quantize_options *
 {
     const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, m);
     const cfx_quantize_host host = cfxi_capture_quantize_host(m);
-    const cfx_prepare_options how = {.every_spelling = true, .left = o->left, .ctx = o->ctx};
+    const cfx_prepare_options how = {.every_spelling = true, .left = o->left, .ctx = o->ctx,
+                                     .backend = o->backend};
     return cfx_graph_prepare(m->graph, &tree, &host, rules, &how, err);
 }
 

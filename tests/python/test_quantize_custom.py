@@ -107,6 +107,24 @@ def test_a_dynamic_class_takes_and_gives_floats():
     assert not torch.equal(converted(x), model(x))
 
 
+def test_classes_that_give_several_tensors_stay_as_they_are():
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = nn.LSTM(3, 3)
+
+        def forward(self, x):
+            return self.lstm(x)[0]
+
+    model, x = Recurrent().eval(), torch.randn(4, 2, 3)
+    config = PrepareCustomConfig().set_float_to_observed_mapping(
+        nn.LSTM, torch.ao.nn.quantizable.LSTM)  # fmt: skip
+    prepared = prepare_fx(model, QConfigMapping().set_global(default_qconfig), (x,),
+                          prepare_custom_config=config)  # fmt: skip
+    assert torch.equal(prepared(x), model(x)) and type(prepared.lstm) is nn.LSTM
+    assert [name for name, _ in prepared.meta["left_in_float"]] == ["lstm"]
+
+
 @pytest.mark.parametrize("by_name", [True, False])
 @pytest.mark.parametrize("places", [[], [0]])
 def test_a_module_that_stands_alone(by_name, places):

@@ -36,6 +36,17 @@ def _classes(config: Any, name: str) -> dict[str, dict[type, type]]:
     return {getattr(kind, "name", str(kind)): dict(classes) for kind, classes in mapping.items()}
 
 
+# What they give is not one tensor, which could be observed.
+_GIVE_MORE = (torch.nn.RNNBase, torch.nn.LSTMCell, torch.nn.MultiheadAttention)
+
+
+def _observed(config: Any) -> dict[str, dict[type, type]]:
+    """The observed classes of float ones; not of those that give several tensors."""
+    mapping = _classes(config, "float_to_observed_mapping")
+    return {kind: {f: o for f, o in classes.items() if not issubclass(f, _GIVE_MORE)}
+            for kind, classes in mapping.items()}  # fmt: skip
+
+
 def leaf_names(config: Any) -> list[str]:
     """The modules that are not traced into, by name and by class."""
     return [*list_of(config, "non_traceable_module_names"),
@@ -43,7 +54,7 @@ def leaf_names(config: Any) -> list[str]:
 
 
 def leaf_classes(config: Any) -> list[type]:
-    observed = _classes(config, "float_to_observed_mapping")
+    observed = _observed(config)
     return [*list_of(config, "non_traceable_module_classes"),
             *(getattr(config, "standalone_module_classes", None) or {}),
             *(cls for classes in observed.values() for cls in classes)]  # fmt: skip
@@ -99,7 +110,7 @@ def _takes_integers(entry: Any) -> bool:
 
 def patterns_of_modules(gm: GraphModule, config: Any) -> list[Pattern]:
     """What is observed around the modules of a custom config."""
-    static = _classes(config, "float_to_observed_mapping").get("STATIC", {})
+    static = _observed(config).get("STATIC", {})
     patterns: list[Pattern] = [((cls,), _OWN, [any_types()]) for cls in static]
     apart = _calls(gm, _standalone(config))
     modules = _modules(gm)
@@ -107,9 +118,18 @@ def patterns_of_modules(gm: GraphModule, config: Any) -> list[Pattern]:
     return patterns + [((cls,), _TAKEN, [any_types()]) for cls in taking]
 
 
+def ignored(gm: GraphModule, config: Any) -> list[tuple[str, str]]:
+    """The calls of modules whose observed classes are not used, with the reason."""
+    named = _classes(config, "float_to_observed_mapping").values()
+    why = "its class gives several tensors; an observed class has to give one"
+    calls = _calls(gm, lambda path, module: isinstance(module, _GIVE_MORE)
+                   and any(type(module) in classes for classes in named))  # fmt: skip
+    return [(node.name, why) for node, _ in calls]
+
+
 def prepare_modules(gm: GraphModule, config: Any, prepare: Callable[..., Any]) -> None:
     """Puts observed classes in the place of float ones, and prepares what stands alone."""
-    observed = _classes(config, "float_to_observed_mapping")
+    observed = _observed(config)
     for node, cls in _calls(gm, lambda path, module: next(
             (c[type(module)] for c in observed.values() if type(module) in c), None)):  # fmt: skip
         module = gm.get_submodule(node.target)

@@ -11,8 +11,8 @@ from ..graph_module import GraphModule
 from .backend import patterns_of
 from .comparing import keep_within
 from .custom import (
-    convert_modules, forget_qconfigs, from_config, leaf_classes, leaf_names, list_of, note_qconfigs,
-    patterns_of_modules, prepare_modules,
+    convert_modules, forget_qconfigs, from_config, ignored, leaf_classes, leaf_names, list_of,
+    note_qconfigs, patterns_of_modules, prepare_modules,
 )  # fmt: skip
 from .correcting import correct_bias as corrected
 from .host import Host
@@ -150,7 +150,7 @@ def _prepare(model: Any, mapping: Any, example_inputs: Any, config: Any, backend
     prepare_modules(gm, config, prepare_qat_fx if training else prepare_fx)
     gm.meta["quantized_inputs"] = list_of(config, "input_quantized_indexes")
     gm.meta["quantized_outputs"] = list_of(config, "output_quantized_indexes")
-    gm.meta["left_in_float"] = left
+    gm.meta["left_in_float"] = left + ignored(gm, config)
     gm.meta["quantization"] = "prepared"
     return _finish(gm)
 

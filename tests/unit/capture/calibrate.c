@@ -148,6 +148,26 @@ TEST(words_and_recurrent_layers)
     }
 }
 
+TEST(a_backend_says_what_becomes_integers)
+{
+    static const char *const relu[] = {"torch.nn.ReLU"};
+    const cfx_backend_types bytes = {.input = {.dtype = CFX_DTYPE_UINT8}, .output = {.any = true},
+                                     .weight = {.any = true}};
+    const cfx_backend_pattern pattern = {.calls = relu, .n_calls = 1, .types = &bytes,
+                                         .n_types = 1, .result = CFX_RESULT_SHARED};
+    cfx_backend *backend = cfx_backend_new(NULL, NULL);
+    cfx_scope *s = new_scope();
+    cfx_module *none = cfx_quantize_prepare(s, make_net(s), .backend = backend);
+    CHECK_INT_EQ(0, (long long)count(none, "activation_post_process"));
+    CHECK_INT_EQ(CFX_OK, cfx_backend_add(backend, &pattern, NULL));
+    cfx_module *some = cfx_quantize_prepare(s, make_net(s), .backend = backend);
+    CHECK(count(some, "activation_post_process") > 0);
+    CHECK_INT_EQ(0, (long long)count(some, "weight_observer"));
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+    cfx_backend_free(backend);
+}
+
 TEST(what_is_kept_stays_float)
 {
     static const char *const keep[] = {"fc1"};
