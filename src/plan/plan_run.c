@@ -111,8 +111,11 @@ static cfx_status fill(cfxi_plan_session *s, cfx_error *err)
         memset(s->steps, 0, (plan->steps.size + 1) * sizeof *s->steps);
     for (uint32_t i = 0; s->results && i < plan->num_results; i++)
         s->results[i] = NULL;
+    if (!s->raw)
+        return cfx_error_set(err, CFX_E_NOMEM, "out of memory: the values of a run need %llu bytes "
+                             "for these sizes", (unsigned long long)plan->arena);
     if (!s->headers || !s->storages || !s->moving || !s->results || !s->inputs || !s->left ||
-        !s->copies || !s->raw || !s->steps)
+        !s->copies || !s->steps)
         return cfxi_base_nomem(err);
     s->arena = (char *)(((uintptr_t)s->raw + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN);
     make_headers(s);

@@ -151,7 +151,8 @@ cfx_status cfxi_tensor_allocate(cfx_tensor *t, cfx_error *err)
     bool any = cfxi_tensor_span(t, &before, &after);
     t->storage = storage_new(any ? (size_t)after : 0, t->allocator);
     if (!t->storage)
-        return cfxi_base_nomem(err);
+        return cfx_error_set(err, CFX_E_NOMEM, "out of memory: a tensor needs %lld bytes",
+                             (long long)(any ? after : 0));
     t->data = t->storage->data;
     settle_strides(t);
     return CFX_OK;

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 
 import numpy
 import pytest
@@ -303,3 +304,17 @@ def test_by_another_thread():
     assert outcomes.count("stopped") == POINTS // 4
     check_works(model, inputs, expected, SEED)
     gc.collect()
+
+
+def test_a_loop_that_does_not_end_is_told_of_and_can_be_stopped():
+    def forever(x):
+        n = 0
+        while n >= 0:
+            x, n = x + 1, n + 1
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(RuntimeWarning, match="recorded 200000 calls so far.*loop"):
+            capture(forever, torch.zeros(2))
+    assert torch.equal(capture(wrapped, torch.ones(2))(torch.ones(2)), torch.full((2,), 2.0))

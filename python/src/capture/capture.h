@@ -50,6 +50,7 @@ typedef struct PyRecorder {
     char plain_sizes;     /* sizes are plain numbers, each of which is a guard */
     char grad, inference, autocast;  /* the modes that the graph is in by now */
     int quiet;            /* how often `silence` was asked for */
+    size_t calls;         /* that were recorded */
 } PyRecorder;
 
 /* A number: a node, and its value in this run. Without a recorder it is a literal: its node is the

@@ -200,11 +200,25 @@ static PyObject *spelled(const facts *f, PyObject *args, PyObject *kwargs, cfx_o
     return Py_NewRef(args);
 }
 
+/* Says that so much was recorded, for who waits for a loop that never ends; the more, the rarer.
+ * -1 with an exception if warnings are errors: then the capture ends. */
+static int tell_progress(PyRecorder *r)
+{
+    enum { FIRST = 200 * 1000 };
+    const size_t n = ++r->calls;
+    if (n % FIRST != 0 || (n / FIRST & (n / FIRST - 1)) != 0)
+        return 0;
+    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "cfx.capture has recorded %zu calls so far: "
+                            "every turn of a loop is recorded, and one that does not end fills the "
+                            "memory. Ctrl-C stops it, and so does "
+                            "warnings.simplefilter('error', RuntimeWarning)", n);
+}
+
 /* The node of a call, in the modes that the program is in. `function` as in recorder_name. */
 static PyObject *new_node(PyRecorder *r, cfx_opcode op, PyObject *target, PyObject *args,
                           PyObject *kwargs, PyObject *function)
 {
-    if (recorder_follow_modes(r) < 0)
+    if (recorder_follow_modes(r) < 0 || tell_progress(r) < 0)
         return NULL;
     PyObject *positional = recorder_side(r, args, SIDE_NODE, NULL);
     PyObject *named = positional && kwargs ? recorder_side(r, kwargs, SIDE_NODE, NULL) : NULL;
