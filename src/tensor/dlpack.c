@@ -63,9 +63,8 @@ static cfx_status dtype_of(const cfx_dl_tensor *dl, cfx_dtype *dtype, cfx_error 
 static cfx_status check_header(const cfx_dl_tensor *dl, cfx_error *err)
 {
     if (dl->device_type != CFX_DL_CPU && dl->device_type != CFX_DL_CUDA_HOST)
-        return cfx_error_set(err, CFX_E_VALUE,
-                             "the tensor is on DLPack device type %d; cfx computes on the CPU only",
-                             dl->device_type);
+        return cfx_error_set(err, CFX_E_VALUE, "the tensor is on another device (DLPack type %d); "
+                             "cfx computes on the CPU: copy it there first", dl->device_type);
     if (dl->ndim < 0 || dl->ndim > CFX_MAX_DIMS)
         return cfx_error_set(err, CFX_E_SHAPE, "the tensor has %d dimensions; cfx supports up to "
                              "%d",
