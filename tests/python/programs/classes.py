@@ -135,7 +135,7 @@ def uses_named_tuple(x):
 
 
 @program(randn(3), -randn(4).abs(), tags="namedtuple result", local="gives a named tuple",
-         no_row="named tuples", wraps=["Pair"])
+         wraps=["Pair"])
 def gives_named_tuple(x):
     if x.sum() > 0:
         return Pair(x, x * 2)
