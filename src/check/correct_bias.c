@@ -27,6 +27,7 @@
 typedef struct channel {
     double expected;  /* the sum of this call's elements, in the float model */
     double over;      /* by how much the sums of all calls are above what was expected */
+    double squares;   /* of the mean shift in each call, times its elements */
 } channel;
 
 typedef struct corrected {
@@ -35,7 +36,8 @@ typedef struct corrected {
     channel *channels;  /* NULL: nothing was seen yet */
     int64_t n_channels;
     int64_t expected;   /* elements of each channel in this call; 0: none */
-    int64_t seen;       /* likewise in all calls */
+    int64_t seen;       /* likewise in all calls, */
+    int64_t calls;      /* of which there were so many */
 } corrected;
 
 struct cfx_correction {
@@ -245,9 +247,13 @@ cfx_status cfx_correction_meet(cfx_correction *c, size_t i, const cfx_tensor *x,
         return cfxi_base_failed(err, CFX_E_NOMEM);
     float *mean = cfx_tensor_data(means);
     if (measure(l, x, axis, mean)) {
-        for (int64_t k = 0; k < l->n_channels; k++)
-            l->channels[k].over += (double)mean[k] * (double)l->expected;
+        for (int64_t k = 0; k < l->n_channels; k++) {
+            const double over = (double)mean[k] * (double)l->expected;
+            l->channels[k].over += over;
+            l->channels[k].squares += over * (double)mean[k];
+        }
         l->seen += l->expected;
+        l->calls++;
         *shift = means;
     } else {
         cfx_tensor_release(means);
@@ -306,7 +312,21 @@ static size_t readers_of(const readers *r, const char *path)
 
 /* ---- new biases ---------------------------------------------------------------------------- */
 
-/* The mean shifts of all calls, as a tensor of the host's. */
+/* So many times the variance that chance gives to a mean, its square has to be: with less, models of
+ * few calls and random inputs lost by it. */
+#define CERTAIN 6.0
+
+/* The mean shift of all calls, less what of it may be chance: a shift that is another one in each
+ * call only disturbs other data. Of a single call nothing is known; it counts in full. */
+static double lasting_shift(const corrected *l, const channel *k)
+{
+    const double mean = k->over / (double)l->seen;
+    const double spread = fmax(k->squares / (double)l->seen - mean * mean, 0);
+    const double chance = l->calls > 1 ? CERTAIN * spread / (double)(l->calls - 1) : 0;
+    return chance < mean * mean ? mean * (1 - chance / (mean * mean)) : 0;
+}
+
+/* The shifts of all channels, as a tensor of the host's. */
 static cfx_value shift_of(fuse_job *job, const corrected *l)
 {
     cfxi_vec means = {0};
@@ -315,7 +335,7 @@ static cfx_value shift_of(fuse_job *job, const corrected *l)
                               job->g->allocator)) {
         for (int64_t k = 0; k < l->n_channels; k++)
             ((cfx_value *)means.data)[means.size++] =
-                cfx_value_float(l->channels[k].over / (double)l->seen);
+                cfx_value_float(lasting_shift(l, &l->channels[k]));
         list = cfx_value_list(job->g, means.data, means.size, job->err);
     }
     cfxi_base_vec_free(&means, sizeof(cfx_value), job->g->allocator);

@@ -118,6 +118,19 @@ def test_with_max_error_fewer_layers_stay_float(net):
     assert integers[0] < integers[1] == 4
 
 
+def test_what_may_be_chance_is_left_alone():
+    """A few random inputs shift the means of every layer, but not those of other inputs."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(),
+                                torch.nn.Linear(256, 64)).eval()  # fmt: skip
+    samples, others = ([torch.randn(1, 256) for _ in range(n)] for n in (4, 64))
+    calibrated = prepared(model, QConfigMapping().set_global(default_dynamic_qconfig), samples)
+    plain = convert_fx(calibrated)
+    before, after = (compare(model, q, others).result.sqnr
+                     for q in (plain, correct_bias(model, plain, samples)))  # fmt: skip
+    assert after > before - 0.2
+
+
 # ---- what changes --------------------------------------------------------------------------------
 
 def test_biases_are_replaced_or_added_and_the_models_stay_as_they_were(net):
