@@ -312,8 +312,8 @@ static size_t readers_of(const readers *r, const char *path)
 
 /* ---- new biases ---------------------------------------------------------------------------- */
 
-/* So many times the variance that chance gives to a mean, its square has to be: with less, models of
- * few calls and random inputs lost by it. */
+/* So many times the variance that chance gives to a mean, its square has to be: with less, models
+ * of few calls and random inputs lost by it. */
 #define CERTAIN 6.0
 
 /* The mean shift of all calls, less what of it may be chance: a shift that is another one in each
