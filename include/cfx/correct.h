@@ -50,10 +50,10 @@ CFX_API cfx_status cfx_correction_meet(cfx_correction *c, size_t i, const cfx_te
 
 /* Gives the layers their new biases: the old ones less the mean shift of all calls; where it
  * differs so much from call to call that it may be chance, less a part of it or nothing. A bias
- * that nothing else reads is replaced, "fc.bias"; for others "fc.bias_corrected" is made. `modules`
- * are those of `quantized`. *changed (may be NULL) tells whether anything did. CFX_E_VALUE, before any
- * change, if no layer was met. After another failure the graph is valid, but partly corrected. Call
- * it once. */
+ * that nothing else reads is replaced, "fc.bias"; for others "fc.bias_corrected" is made.
+ * `modules` are those of `quantized`. *changed (may be NULL) tells whether anything did.
+ * CFX_E_VALUE, before any change, if no layer was met. After another failure the graph is valid,
+ * but partly corrected. Call it once. */
 CFX_API cfx_status cfx_correction_finish(cfx_correction *c, const cfx_module_tree *modules,
                                          bool *changed, cfx_error *err);
 
