@@ -239,7 +239,7 @@ def test_overridden_methods_are_called():
 def test_forty_thousand_nodes_are_quick():
     calls = [(torch.relu if i % 4 == 3 else torch.neg, [i]) for i in range(40_000)]
     gm = build(cfx, calls)
-    start = time.perf_counter()
+    start = time.process_time()  # of this process alone: others may use the machine, too
     partitions = proposed(gm)
-    assert time.perf_counter() - start < 2  # 0.1 s on a machine that does nothing else
+    assert time.process_time() - start < 2  # 0.1 s; what is quadratic takes minutes
     assert len(partitions) == 10_000

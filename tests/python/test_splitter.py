@@ -414,7 +414,7 @@ def test_extending_is_linear():
     s = make(load(cfx), program, 1)
     for i, node in enumerate(n for n in s.module.graph.nodes if n.op.startswith("call")):
         node.tag = "_run_on_acc_1" if i >= 2999 else "_run_on_acc_0"
-    start = time.perf_counter()
+    start = time.process_time()
     s.extend_acc_subgraph("_run_on_acc_1")
-    assert time.perf_counter() - start < 1  # 3,000 rounds over all nodes take longer
+    assert time.process_time() - start < 1  # 3,000 rounds over all nodes take longer
     assert {n.tag for n in s.acc_nodes} == {"_run_on_acc_1"}
