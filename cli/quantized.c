@@ -114,11 +114,37 @@ static bool is_product(cfx_operator op)
     return false;
 }
 
-static void note_products(cli_lefts *all, cfx_graph *g, const char *why)
+static bool reads_integers(const cfx_node *n)
+{
+    for (size_t i = 0; i < cfx_node_num_inputs(n); i++) {
+        const char *name = cfx_operator_name(cfx_node_operator(cfx_node_input(n, i)));
+        if (name && strncmp(name, "dequantize_per_", strlen("dequantize_per_")) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Why a product is of floats. Layers that are not in `quantized` are parts of a module that is one
+ * call there, in whatever mode. */
+static const char *why_float(const cfx_node *n, const cfx_graph *quantized, const char *why)
+{
+    static const cfx_operator layers[] = {CFX_OPID_linear, CFX_OPID_lstm, CFX_OPID_gru,
+                                          CFX_OPID_rnn_tanh, CFX_OPID_rnn_relu};
+    if (reads_integers(n))
+        return "its weights are integers in the file, and floats when it runs";
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (cfx_node_operator(n) == layers[i] &&
+            !cfx_graph_find(quantized, cfx_node_name(n, NULL)))
+            return "it is a part of a module that is called as a whole";
+    return why;
+}
+
+static void note_products(cli_lefts *all, cfx_graph *g, const cfx_graph *quantized,
+                          const char *why)
 {
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
         if (is_product(cfx_node_operator(n)))
-            note_float(all, n, why);
+            note_float(all, n, why_float(n, quantized, why));
 }
 
 static cfx_graph *integer_form(cli_lefts *all, cfx_module *m, cfx_error *err)
@@ -139,8 +165,11 @@ static cfx_graph *integer_form(cli_lefts *all, cfx_module *m, cfx_error *err)
 static const char *in_integers(const char *name)
 {
     static const char prefix[] = "integer_";
-    if (strcmp(name, "dynamic_linear") == 0 || strcmp(name, "weight_linear") == 0)
-        return name;
+    static const char *const others[] = {"dynamic_linear", "weight_linear", "weight_embedding",
+                                         "weight_embedding_bag"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i]) == 0)
+            return name;
     if (strcmp(name, "integer_table") == 0)
         return "by table";
     return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : NULL;
@@ -209,7 +238,7 @@ cfx_status cli_lefts_print(cli_lefts *all, cfx_module *quantized, const char *wh
     cfx_graph *g = integer_form(all, quantized, err);
     if (!g)
         return err->status;
-    note_products(all, g, why_product);
+    note_products(all, g, cfx_module_graph(quantized), why_product);
     cfx_status status = print_integers(g, err);
     for (size_t i = 0; status == CFX_OK && !all->nomem && i < all->n; i++)
         if (!all->items[i].printed)

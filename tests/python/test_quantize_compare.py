@@ -251,6 +251,29 @@ def test_the_command_says_what_stays_float(tmp_path):
     assert "--mode dynamic is for linear layers" in lines[1]
 
 
+@pytest.mark.skipif(not (BUILD / "cfx").exists(), reason="needs make")
+def test_the_command_tells_of_parts_of_modules_and_of_weights_that_become_floats(tmp_path):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = torch.nn.Embedding(9, 8)
+            self.block = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+            self.rnn = torch.nn.LSTM(8, 8, batch_first=True)
+
+        def forward(self, x):
+            return self.rnn(self.block(self.words(x)))[0]
+
+    cfx.save(cfx.capture(Net().eval(), torch.zeros(2, 3, dtype=torch.int64)), tmp_path / "net.cfx")
+    lines = subprocess.run([BUILD / "cfx", "quantize", "--mode", "weights", "-o", "q.cfx",
+                            "net.cfx"], capture_output=True, text=True, cwd=tmp_path,
+                           env=ENVIRONMENT, check=True).stdout.splitlines()  # fmt: skip
+    assert lines[1] == "in integers: 1 weight_embedding"
+    assert any("2 linear: it is a part of a module that is called as a whole" in line
+               for line in lines)  # fmt: skip
+    assert any("1 lstm: its weights are integers in the file, and floats when it runs" in line
+               for line in lines)  # fmt: skip
+
+
 def test_a_table_with_long_names_everywhere_fits_a_terminal():
     class Long(torch.nn.Module):
         def __init__(self):
