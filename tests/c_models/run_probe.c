@@ -3,7 +3,8 @@
  *
  *     run_probe MODEL.cfx THREADS RUNS X0.npy X1.npy ... [-- Y0.npy Y1.npy ...]...
  *
- * Runs the model a few times, and then RUNS times more, of which it prints what the worst one did.
+ * Runs the model WARM times, by when every thread has mostly taken part and has scratch of its own,
+ * and then RUNS times more, of which it prints what the worst one did.
  * Several lists of inputs take turns:
  *
  *     blocks 0       (allocations of a KiB or more)
@@ -29,7 +30,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MOST_INPUTS = 16, MOST_LISTS = 4, WARM = 5, COUNTS = 6, BLOCK = 1024 };
+enum { MOST_INPUTS = 16, MOST_LISTS = 4, WARM = 30, COUNTS = 6, BLOCK = 1024 };
 
 static atomic_long blocks, headers, locks, sleeps, wakes, maps;
 

@@ -64,7 +64,7 @@ def test_the_command_gives_weights_back(name, tmp_path):
         while process.poll() is None:
             with contextlib.suppress(OSError):  # it has just ended
                 seen.append(mapped_bytes(mapped, process.pid))
-            time.sleep(0.01)
+            time.sleep(0.002)
         assert "runs" in process.stdout.read()
     assert len(seen) > 10 and seen[-2] < 1 << 20, seen
 
