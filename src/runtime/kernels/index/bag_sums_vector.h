@@ -13,9 +13,9 @@ INLINE VD by_all(double x) { return x - (VD){0}; }
 INLINE VD load_double(const double *x) { return *(const VD *)x; }
 INLINE void store_double(double *to, VD x) { *(VD *)to = x; }
 
-INLINE void fetch(const cfxi_bag_rows *r, int64_t i, int64_t floats)
+INLINE void fetch(const cfxi_bag_rows *r, int64_t i, int64_t column, int64_t floats)
 {
-    const char *at = r->table + r->indices[i] * r->stride;
+    const char *at = r->table + r->indices[i] * r->stride + column * (int64_t)sizeof(float);
     for (int64_t k = 0; k < floats * (int64_t)sizeof(float); k += LINE)
         __builtin_prefetch(at + k);
 }
@@ -28,7 +28,7 @@ INLINE void sum_columns(const cfxi_bag_rows *r, int width, int64_t column, doubl
         sums[v] = (VD){0};
     for (int64_t i = 0; i < r->n; i++) {
         if (i + AHEAD < r->known)
-            fetch(r, i + AHEAD, width * HALF);
+            fetch(r, i + AHEAD, column, width * HALF);
         if (r->indices[i] == r->padding)
             continue;
         const float *x = (const float *)(const void *)(r->table + r->indices[i] * r->stride);

@@ -138,20 +138,25 @@ __attribute__((always_inline)) static inline void fetch(const bags *b, int64_t r
         cfxi_index_fetch(b->weight, row);
 }
 
-/* Those of a row. Float32 need not ask for the type of each element. */
+/* Float32 need not ask for the type of each element. */
+static bool has_float_rows(const cfx_tensor *w)
+{
+    return w->dtype == CFX_DTYPE_FLOAT32 && w->stride[1] == sizeof(float);
+}
+
+/* Those of a row. */
 static void add_row(const bags *b, int64_t i, piece *p)
 {
     float room[BLOCK];
     const cfx_tensor *w = b->weight;
     const int64_t at = b->indices[i];
     const char *row = b->table ? NULL : w->data + at * w->stride[0] + p->from * w->stride[1];
-    const bool floats = b->table ||
-                        (w->dtype == CFX_DTYPE_FLOAT32 && w->stride[1] == sizeof(float));
+    const bool floats = b->table || has_float_rows(w);
     const float *x = b->table ? room : (const float *)(const void *)row;
     const double by = b->samples ? b->samples[i] : 1;
     if (b->table)
         b->table->row(b->table->table, at, p->from, p->n, room);
-    if (floats && b->mode != MAX) {
+    if (b->table && b->mode != MAX) {
         b->fast->add(p->sum, by, x, p->n);
         return;
     }
@@ -181,14 +186,7 @@ static void store_piece(const bags *b, int64_t bag, const piece *p)
     }
 }
 
-/* Whether rows can be added where they are. */
-static bool has_float_rows(const bags *b)
-{
-    const cfx_tensor *w = b->weight;
-    return !b->table && b->mode != MAX && w->dtype == CFX_DTYPE_FLOAT32 &&
-           w->stride[1] == sizeof(float);
-}
-
+/* Rows that are added where they are. */
 static void add_rows(const bags *b, int64_t bag, int64_t all, piece *p)
 {
     const int64_t begin = begin_of(b, bag), end = end_of(b, bag);
@@ -206,7 +204,7 @@ static void add_rows(const bags *b, int64_t bag, int64_t all, piece *p)
 /* Some columns of a bag; `all`: where the last one ends. */
 static void add_piece(const bags *b, int64_t bag, int64_t all, piece *p)
 {
-    if (has_float_rows(b)) {
+    if (!b->table && b->mode != MAX && has_float_rows(b->weight)) {
         add_rows(b, bag, all, p);
         return;
     }
